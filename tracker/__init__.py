@@ -1,0 +1,1 @@
+"""Experiment tracker and decision memos for speculative decoding."""

@@ -1,0 +1,1 @@
+"""Pure numbers: same input, same output; time and randomness are arguments."""

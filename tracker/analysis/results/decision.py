@@ -1,0 +1,109 @@
+"""Options, priced and ranked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracker.domain.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionAssessment:
+    """One way to go on, priced."""
+
+    key: str
+    """Stable key, e.g. `more_data_100k`."""
+    title: str
+    """What a person would call it, e.g. `Train on 100,000 samples`."""
+    configuration: str | None = None
+    """Label of the configuration it assumes."""
+    concurrency: int | None = None
+    """Load it is valued at."""
+    p_beats_baseline: float | None = None
+    """Chance of being faster than the baseline; None when not estimable."""
+    expected_tok_s: Estimate = Estimate()
+    """Throughput after the option."""
+    cost_gpu_hours: float | None = None
+    """Price; 0 is a known zero."""
+    cost_days: float | None = None
+    """Calendar time."""
+    cost_money: float | None = None
+    """Money, when a price is known."""
+    net_gpu_hours: Estimate = Estimate()
+    """GPU-hours saved over the horizon less the cost, against the baseline."""
+    pay_back_days: float | None = None
+    """Days of service until the cost is earned back, at the expected speed; None = never or unknown."""
+    rank: int | None = None
+    """1 is best by mean net value; None when it cannot be valued."""
+    evidence: str | None = None
+    """What the estimate rests on."""
+    would_change: str | None = None
+    """What would change its place."""
+    unvalued_reason: str | None = None
+    """Why it has no value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextExperiment:
+    """The cheapest experiment worth doing next."""
+
+    title: str
+    """Imperative sentence."""
+    why: str
+    """What it decides."""
+    flags: tuple[str, ...] = ()
+    """Flags to set, or commands."""
+    cost_gpu_hours: float | None = None
+    """Price."""
+    net_value_gpu_hours: float | None = None
+    """Expected value of the information less the price; None when not estimable."""
+    p_success: float | None = None
+    """Chance of the outcome hoped for."""
+    p_is_judgement: bool = False
+    """Whether that chance is a judgement rather than a computation."""
+    do_not_test: tuple[str, ...] = ()
+    """Sentences: what cannot win and need not be tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HorizonChoice:
+    """Best option for one length of use."""
+
+    days: float
+    """Length of use."""
+    option_key: str
+    """Best option."""
+    title: str
+    """Its title."""
+    net_gpu_hours: float
+    """Its mean net value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorSensitivity:
+    """Best option under another slope prior."""
+
+    label: str
+    """E.g. `slope prior halved`."""
+    option_key: str
+    """Best option."""
+    title: str
+    """Its title."""
+    changes: bool
+    """Whether it differs from the ranking shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionSet:
+    """Options, ranked, with what would change the ranking."""
+
+    options: tuple[OptionAssessment, ...]
+    """By rank, unvalued last."""
+    next_experiment: NextExperiment | None
+    """None when nothing cheap is worth it."""
+    horizons: tuple[HorizonChoice, ...] = ()
+    """Best option by length of use."""
+    sensitivity: tuple[PriorSensitivity, ...] = ()
+    """Under other priors."""
+    evpi_gpu_hours: float | None = None
+    """Expected value of perfect information."""

@@ -1,0 +1,237 @@
+"""Evidence: rows, break-even, verdicts and causes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from tracker.domain.estimate import Estimate
+from tracker.domain.finding import Finding
+from tracker.domain.record import Role
+
+LoadStatus = Literal["faster", "slower", "undecided"]
+VerdictStatus = Literal["faster", "slower", "undecided", "mixed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The reporting window, resolved."""
+
+    since: datetime
+    """Start, UTC."""
+    until: datetime
+    """End, UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """Flags that decide the step time: a server's configuration without its drafter."""
+
+    label: str
+    """Short human label, e.g. `EAGLE3 3-1-4, CUDA graph`; unique inside a campaign."""
+    speculative: bool
+    """False for a plain server."""
+    algorithm: str | None = None
+    """Speculative algorithm."""
+    num_steps: int | None = None
+    """Draft steps."""
+    eagle_topk: int | None = None
+    """Branches per step."""
+    num_draft_tokens: int | None = None
+    """Tokens verified per step."""
+    cuda_graph: bool | None = None
+    """Decode in CUDA graphs."""
+    other_flags: Mapping[str, str] = field(default_factory=dict)
+    """Further flags that differ inside the campaign and touch speed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakEven:
+    """Accept length at which a configuration is as fast as the baseline: step_time_spec / step_time_base."""
+
+    value: float
+    """Break-even accept length."""
+    low: float
+    """80 %: rounding, prompts, repeats, spread between runs, baseline drift."""
+    high: float
+    """80 %, upper."""
+    rounding_low: float | None
+    """From the rounding of printed figures alone; None when counts were at hand."""
+    rounding_high: float | None
+    """From rounding alone, upper."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One run at one concurrency: a row of the evidence table."""
+
+    run_id: str
+    """Store id."""
+    name: str
+    """Run name."""
+    role: Role | None
+    """baseline or candidate."""
+    configuration: Configuration
+    """Flags without the drafter."""
+    concurrency: int | None
+    """Streams."""
+    drafter: str | None = None
+    """Drafter name."""
+    samples: int | None = None
+    """Training samples of the drafter."""
+    throughput_tok_s: Estimate = Estimate()
+    """Output tokens per second of the deployment."""
+    accept_length: Estimate = Estimate()
+    """Bonus included; interval from prompts and repeats."""
+    accept_length_rounding: tuple[float, float] | None = None
+    """Range left open by rounding: printed length, intersected with length implied by the printed rate."""
+    accept_rate: float | None = None
+    """Accepted over proposed drafts."""
+    step_time_ms: Estimate = Estimate()
+    """Milliseconds per verify step (per token for a plain server)."""
+    step_time_rounding_ms: tuple[float, float] | None = None
+    """Range left open by rounding."""
+    speedup: Estimate = Estimate()
+    """Against the baseline of the same concurrency, on the prompts in common."""
+    break_even: BreakEven | None = None
+    """From this row and the baseline alone."""
+    needs_fraction: float | None = None
+    """How much the accept length must grow to break even: break_even / accept_length - 1."""
+    reachable: bool | None = None
+    """Whether break-even is at most num_steps + 1; None when num_steps is unknown."""
+    reachable_note: str | None = None
+    """E.g. `unreachable if it ran with 2 steps`."""
+    prompts: int | None = None
+    """Distinct prompts."""
+    requests: int | None = None
+    """Answered requests."""
+    is_news: bool = True
+    """Logged inside the window; older runs are evidence only."""
+    measured_at: datetime | None = None
+    """When it was measured."""
+    deployed: bool = False
+    """Whether this is what runs in production now."""
+    step_time_only: bool = False
+    """Simulated acceptance: serves step time only."""
+    excluded_reason: str | None = None
+    """Why the row leaves every fit; it stays in the table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationCost:
+    """Break-even of one configuration at one concurrency, pooled over drafters."""
+
+    configuration: Configuration
+    """Flags without the drafter."""
+    concurrency: int | None
+    """Streams."""
+    break_even: BreakEven
+    """Pooled."""
+    step_time_ms: Estimate
+    """Pooled step time."""
+    baseline_step_time_ms: Estimate
+    """Step time of the baseline it is compared with."""
+    run_ids: tuple[str, ...]
+    """Runs behind it, the baseline's last."""
+    between_run_fraction: float | None
+    """Relative standard deviation of step time over runs of this configuration; None below two runs."""
+    best_accept_length: Estimate
+    """Best accept length measured on it."""
+    reachable: bool | None
+    """Break-even at most num_steps + 1."""
+    reachable_note: str | None = None
+    """Words beside `reachable`."""
+    required: Mapping[str, float] = field(default_factory=dict)
+    """Accept length for target speed-ups, keys `1.1`, `1.3`, `1.5`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadVerdict:
+    """The verdict at one concurrency."""
+
+    concurrency: int | None
+    """Streams."""
+    status: LoadStatus
+    """On the measured prompts."""
+    best_run_id: str | None
+    """Fastest usable candidate."""
+    baseline_run_id: str | None
+    """Baseline to beat; None when there is none."""
+    speedup: Estimate
+    """Best candidate over baseline."""
+    smallest_detectable: float | None
+    """Smallest relative effect these data could have shown, e.g. 0.09."""
+    reason: str | None = None
+    """Why undecided, or what the interval rests on."""
+    prompts_in_common: int | None = None
+    """Prompts that both runs answered; None when not known per request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The verdict of a campaign."""
+
+    status: VerdictStatus
+    """mixed when loads differ."""
+    scope: str
+    """What it holds for, e.g. `these 5 prompts, 1 stream, 8 x RTX PRO 6000`."""
+    decision_concurrency: int | None
+    """The load that matters."""
+    by_concurrency: tuple[LoadVerdict, ...]
+    """One verdict a load."""
+    population_speedup: Estimate = Estimate()
+    """At the decision load, for prompts like these rather than these prompts: the separate, wider statement."""
+    population_note: str | None = None
+    """What the number of prompts can and cannot show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootCause:
+    """A misconfiguration that explains void results."""
+
+    finding: Finding
+    """What the lint found."""
+    run_ids: tuple[str, ...]
+    """Affected runs."""
+    fixed: bool
+    """Whether a later healthy run uses the corrected flag with the same drafter."""
+    fixed_run_id: str | None
+    """That run."""
+    accept_length_before: Estimate
+    """With the wrong flag."""
+    accept_length_after: Estimate
+    """With the right one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One sentence about the data or an assumption."""
+
+    topic: str
+    """E.g. `baseline`, `noise between runs`, `not recorded`."""
+    message: str
+    """The sentence."""
+    run_ids: tuple[str, ...] = ()
+    """Runs it concerns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedClaim:
+    """A number stated before, against the data."""
+
+    message: str
+    """E.g. `The earlier estimate of 2.5 lies between ...`."""
+    run_ids: tuple[str, ...] = ()
+    """Runs it was checked with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFinding:
+    """One finding together with the runs that share it."""
+
+    finding: Finding
+    """The finding."""
+    run_ids: tuple[str, ...]
+    """Runs."""

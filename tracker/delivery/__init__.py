@@ -1,0 +1,1 @@
+"""Sending a message. Knows nothing of memos."""

@@ -1,0 +1,60 @@
+"""A model checkpoint described from its files, without its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+CheckpointKind = Literal["eagle", "eagle3", "mtp", "dflash", "dspark", "medusa", "speculators", "model"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Identity and facts of one target or draft model."""
+
+    name: str
+    """Short name people use: folder name or Hub id."""
+    path: str | None = None
+    """Path or Hub id as given; home folders masked."""
+    revision: str | None = None
+    """Hub revision, when known."""
+    kind: CheckpointKind | None = None
+    """What the files say it is; None when they do not say."""
+    architecture: str | None = None
+    """First entry of `architectures` in config.json."""
+    config_digest: str | None = None
+    """SHA-256 of config.json."""
+    header_digest: str | None = None
+    """SHA-256 over all tensor names, dtypes and shapes."""
+    file_sizes_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Weight files and their sizes."""
+    hidden_size: int | None = None
+    """config `hidden_size`."""
+    target_hidden_size: int | None = None
+    """config `target_hidden_size`: the target's width where it differs."""
+    num_hidden_layers: int | None = None
+    """config `num_hidden_layers`."""
+    vocab_size: int | None = None
+    """config `vocab_size`."""
+    draft_vocab_size: int | None = None
+    """config `draft_vocab_size`; None means the target's."""
+    max_position_embeddings: int | None = None
+    """config `max_position_embeddings`."""
+    fc_input_width: int | None = None
+    """Columns of `fc.weight`: 2 x hidden for EAGLE-1/2, layers x target hidden for EAGLE-3."""
+    aux_layer_ids: tuple[int, ...] | None = None
+    """`eagle_config.eagle_aux_hidden_state_layer_ids`."""
+    has_draft_vocab_map: bool | None = None
+    """Whether `d2t`/`t2d` tensors are present; None when no header was read."""
+    tensor_count: int | None = None
+    """Number of tensors in all headers; None when no header was read."""
+    vocabulary_coverage_fraction: float | None = None
+    """Share of the training text's tokens inside the draft vocabulary, token-weighted."""
+    sources: tuple[str, ...] = ()
+    """`config.json`, `safetensors header`, `campaign.toml`, ..."""
+
+    @property
+    def identity(self) -> str:
+        """Return the strongest digest there is, else the name."""
+        return self.header_digest or self.config_digest or self.name

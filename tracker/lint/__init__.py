@@ -1,0 +1,1 @@
+"""Checks on flags, checkpoints and results: one rule a file, found by discovery."""

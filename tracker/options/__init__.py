@@ -1,0 +1,1 @@
+"""Decision options: one file each, found by discovery."""

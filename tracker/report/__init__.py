@@ -1,0 +1,1 @@
+"""From analysis to memo: view, figures, renderers."""

@@ -1,0 +1,1 @@
+"""Where records live: spool first, then MLflow."""
