@@ -7,7 +7,7 @@ import pkgutil
 from typing import Any
 
 # Modules of a plug-in package that hold its protocol or shared parts, not a plug-in.
-SHARED_MODULES = frozenset({"base"})
+SHARED_MODULES = frozenset({"base", "main"})
 
 
 def discover(package: str, attribute: str) -> dict[str, Any]:
