@@ -1,1 +1,24 @@
 """Where records live: spool first, then MLflow."""
+
+from __future__ import annotations
+
+from tracker.store.base import Query, RunStore
+from tracker.store.memory import MemoryStore
+from tracker.store.mlflow_open import ResolvedUri, open_store, resolve_uri
+from tracker.store.spool import Spool
+from tracker.store.sync import Logged, SyncOutcome, log, log_many, sync
+
+__all__ = [
+    "Logged",
+    "MemoryStore",
+    "Query",
+    "ResolvedUri",
+    "RunStore",
+    "Spool",
+    "SyncOutcome",
+    "log",
+    "log_many",
+    "open_store",
+    "resolve_uri",
+    "sync",
+]

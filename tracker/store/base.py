@@ -72,6 +72,14 @@ class RunStore(Protocol):
         """Return the facts kept for an experiment; None when there are none."""
         ...
 
+    def experiment_id(self, experiment: str) -> str:
+        """Return the store's own id of a campaign's experiment.
+
+        Raises:
+            StoreError: There is no such campaign; lists those there are.
+        """
+        ...
+
     def experiment_url(self, experiment: str) -> str | None:
         """Return a link to the campaign in the MLflow UI; None when no server is known."""
         ...

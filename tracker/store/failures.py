@@ -1,0 +1,13 @@
+"""Kinds of StoreError that callers inside this package tell apart."""
+
+from __future__ import annotations
+
+from tracker.errors import StoreError
+
+
+class StoreDownError(StoreError):
+    """The store does not answer; trying another run at once is pointless."""
+
+
+class DamagedError(StoreError):
+    """A file is not what was written."""

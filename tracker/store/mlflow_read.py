@@ -1,0 +1,143 @@
+"""Reading runs back from MLflow: found on the server, the records themselves from `record.json` or a local copy."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tracker.domain.record import RunRecord
+from tracker.errors import StoreError
+from tracker.store.base import Query
+from tracker.store.codec import decode_record
+from tracker.store.mlflow_artifacts import RECORD
+from tracker.store.mlflow_projection import CHANGED_AT
+from tracker.store.mlflow_write import COMPLETE, RECORD_ID, RECORD_SHA256
+
+PAGE = 1000
+LIKE_WILDCARD = "_"
+
+
+class RecordCache:
+    """Records read before, by store, run and digest. Only a cache: every file is checked, and may be deleted."""
+
+    def __init__(self, folder: Path | None, uri: str) -> None:
+        """Keep records of the store `uri` under `folder`; None keeps nothing."""
+        self._folder = None if folder is None else folder / hashlib.sha256(uri.encode()).hexdigest()[:16]
+
+    def get(self, run_id: str, sha256: str) -> bytes | None:
+        """Return the record's bytes; None when they are not here or not what they should be."""
+        if self._folder is None:
+            return None
+        try:
+            content = self._path(self._folder, run_id, sha256).read_bytes()
+        except OSError:
+            return None
+        return content if hashlib.sha256(content).hexdigest() == sha256 else None
+
+    def put(self, run_id: str, sha256: str, content: bytes) -> None:
+        """Keep the bytes; a cache that cannot be written only costs time."""
+        if self._folder is None:
+            return
+        path = self._path(self._folder, run_id, sha256)
+        temporary = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(content)
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+
+    @staticmethod
+    def _path(folder: Path, run_id: str, sha256: str) -> Path:
+        return folder / f"{run_id}-{sha256[:16]}.json"
+
+
+def search(client: Any, experiment_ids: list[str], condition: str) -> Iterator[Any]:
+    """Yield all active runs that meet an MLflow search condition, page by page."""
+    token = None
+    while experiment_ids:
+        page = client.search_runs(experiment_ids, filter_string=condition, max_results=PAGE, page_token=token)
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def condition_of(query: Query) -> str:
+    """Return the part of a query that MLflow can answer.
+
+    Nothing changes before it is logged, so the time of the last change bounds the time of logging from above;
+    the exact times are compared afterwards.
+    """
+    parts = [f"tags.`{COMPLETE}` = 'true'"]
+    if query.kind is not None:
+        parts.append(f"tags.`tracker.kind` = '{query.kind}'")
+    if query.logged_since is not None:
+        parts.append(f"metrics.`{CHANGED_AT}` >= {query.logged_since.timestamp():.3f}")
+    return " AND ".join(parts)
+
+
+def text_condition(field: str, text: str) -> str:
+    """Return a condition for runs whose `field` is `text`, or looks like it: quotes cannot be escaped in MLflow."""
+    if re.fullmatch(r"[^'\"\\]*", text):
+        return f"{field} = '{text}'"
+    pattern = re.sub(r"['\"\\]", LIKE_WILDCARD, text)
+    return f"{field} LIKE '{pattern}'"
+
+
+def is_complete(run: Any) -> bool:
+    """Return whether a run was written to the end."""
+    return bool(run.data.tags.get(COMPLETE) == "true")
+
+
+def read_record(client: Any, run: Any, cache: RecordCache, *, experiment: str) -> RunRecord:
+    """Return a run's record, under the name its experiment has now.
+
+    Raises:
+        StoreError: The artifact is missing, damaged, or of a newer tracker.
+    """
+    run_id, sha256 = run.info.run_id, run.data.tags.get(RECORD_SHA256, "")
+    content = cache.get(run_id, sha256)
+    if content is None:
+        content = read_artifact(client, run, RECORD)
+        # They differ for the moment between an amendment's artifact and its tags; the artifact is the truth.
+        if hashlib.sha256(content).hexdigest() == sha256:
+            cache.put(run_id, sha256, content)
+    record = decode_record(content, where=f"run {run_id}, {RECORD}")
+    return record if record.experiment == experiment else record.replace(experiment=experiment)
+
+
+def read_artifact(client: Any, run: Any, name: str) -> bytes:
+    """Return the bytes of one artifact.
+
+    Raises:
+        StoreError: It is not where MLflow says.
+    """
+    parts = urlsplit(run.info.artifact_uri)
+    if parts.scheme in ("", "file"):
+        path = Path(unquote(parts.path) if parts.scheme else run.info.artifact_uri) / name
+        try:
+            return path.read_bytes()
+        except FileNotFoundError as error:
+            raise _missing(run, name, str(path.parent)) from error
+    with tempfile.TemporaryDirectory(prefix="tracker-") as folder:
+        return Path(client.download_artifacts(run.info.run_id, name, folder)).read_bytes()
+
+
+def record_condition(record_id: str) -> str:
+    """Return the condition for runs of one record id."""
+    return text_condition(f"tags.`{RECORD_ID}`", record_id)
+
+
+def _missing(run: Any, name: str, folder: str) -> StoreError:
+    return StoreError(
+        f"run {run.info.run_id} has no artifact {name}",
+        where=folder,
+        hint="The artifacts were moved or live on another machine; put the folder back, or use an MLflow server",
+    )

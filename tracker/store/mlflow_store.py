@@ -1,0 +1,244 @@
+"""MLflow as the home of every run: embedded SQLite, a tracking server, or a database reached directly."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from tracker.domain.campaign import Campaign
+from tracker.domain.measurement import RequestRow
+from tracker.domain.record import Amendment, LoggedRun, StoredRun
+from tracker.errors import RunNotFoundError
+from tracker.store import codec, mlflow_amend, mlflow_experiments, mlflow_open, mlflow_read, mlflow_write
+from tracker.store.base import Query
+from tracker.store.conflict import conflict
+from tracker.store.matching import MIN_PREFIX, check_experiment_name, matches, no_campaign, oldest_first, the_only_run
+from tracker.store.mlflow_artifacts import REQUESTS
+from tracker.store.mlflow_errors import store_errors
+from tracker.store.mlflow_names import storable
+from tracker.store.mlflow_view import house_view
+from tracker.store.rows import decode_rows
+
+RUN_ID_LENGTH = 32
+UI = "/?workflowType=machine_learning#/experiments/"
+
+
+class MlflowStore:
+    """A RunStore on MLflow. It connects at its first use and holds no state but what it read of experiments."""
+
+    def __init__(self, uri: str, *, cache_dir: Path | None = None) -> None:
+        """Use the store at `uri`.
+
+        Args:
+            uri: Tracking URI, as `resolve_uri` gives it.
+            cache_dir: Folder for records read before; None keeps none.
+        """
+        self.uri = mlflow_open.without_credentials(uri)
+        self._full_uri = uri
+        self._cache = mlflow_read.RecordCache(cache_dir, self.uri)
+        self._connected: Any = None
+
+    def save(self, run: LoggedRun) -> str:
+        """Store a run and return its id; see RunStore."""
+        record = run.record
+        check_experiment_name(record.experiment)
+        content = codec.content_digest(run)
+        with self._errors(f"the run {record.name!r} could not be stored"):
+            experiments = mlflow_experiments.find_experiments(self._client)
+            earlier = self._runs_of(record.record_id, experiments)
+            complete = [stored for stored in earlier if mlflow_read.is_complete(stored)]
+            if complete:
+                return self._confirmed(complete[0], run, content)
+            experiment = experiments.get(record.experiment) or self._make_experiment(record.experiment)
+            return self._write(run, content, experiment, half_written=earlier)
+
+    def save_many(self, runs: Iterable[LoggedRun]) -> tuple[str, ...]:
+        """Store several runs, in order."""
+        return tuple(self.save(run) for run in runs)
+
+    def query(self, query: Query) -> tuple[StoredRun, ...]:
+        """Return matching runs, oldest first; see RunStore."""
+        with self._errors("the runs could not be read"):
+            experiments = self._campaigns()
+            if query.experiment is not None:
+                experiments = {name: item for name, item in experiments.items() if name == query.experiment}
+            names = {item.experiment_id: name for name, item in experiments.items()}
+            found = mlflow_read.search(self._client, list(names), mlflow_read.condition_of(query))
+            runs = [self._stored(run, names[run.info.experiment_id]) for run in found]
+        return oldest_first(run for run in runs if matches(run.record, query))
+
+    def load(self, run: str) -> StoredRun:
+        """Return one run; see RunStore."""
+        with self._errors(f"the run {run!r} could not be read"):
+            if len(run) == RUN_ID_LENGTH and set(run) <= set(string.hexdigits):
+                return self._by_id(run)
+            names = {item.experiment_id: name for name, item in self._campaigns().items()}
+            found = {item.info.run_id: item for item in self._called(run, list(names))}
+            runs = oldest_first(self._stored(item, names[item.info.experiment_id]) for item in found.values())
+        return the_only_run(runs, run, where=self.uri)
+
+    def requests(self, run_id: str) -> tuple[RequestRow, ...]:
+        """Return a run's per-request rows; empty when it has none."""
+        with self._errors(f"the requests of run {run_id} could not be read"):
+            run = self._client.get_run(run_id)
+            if run.data.tags.get(mlflow_write.REQUEST_ROWS, "0") == "0":
+                return ()
+            content = mlflow_read.read_artifact(self._client, run, REQUESTS)
+        return decode_rows(content, where=f"run {run_id}, {REQUESTS}")
+
+    def amend(self, run_id: str, amendment: Amendment) -> StoredRun:
+        """Apply a correction; see RunStore. `run_id` may be anything that `load` takes."""
+        stored = self.load(run_id)
+        with self._errors(f"the run {stored.run_id} could not be amended"):
+            campaign = self.load_campaign(stored.record.experiment)
+            decision = None if campaign is None else campaign.decision_concurrency
+            mlflow_amend.amend(self._client, stored, amendment, decision_concurrency=decision)
+        return self.load(stored.run_id)
+
+    def experiments(self) -> tuple[str, ...]:
+        """Return the names of all campaigns, sorted."""
+        with self._errors("the campaigns could not be read"):
+            return tuple(sorted(self._campaigns()))
+
+    def save_campaign(self, campaign: Campaign) -> None:
+        """Create the campaign's experiment if need be and keep its facts with it."""
+        check_experiment_name(campaign.name)
+        with self._errors(f"the campaign {campaign.name!r} could not be stored"):
+            found = mlflow_experiments.find_experiments(self._client).get(campaign.name)
+            experiment = found or self._make_experiment(campaign.name)
+            mlflow_experiments.keep_campaign(self._client, experiment, campaign)
+
+    def load_campaign(self, experiment: str) -> Campaign | None:
+        """Return the facts kept for an experiment; None when there are none."""
+        with self._errors(f"the campaign {experiment!r} could not be read"):
+            found = self._campaigns().get(experiment)
+            return None if found is None else mlflow_experiments.read_campaign(found)
+
+    def experiment_id(self, experiment: str) -> str:
+        """Return MLflow's id of a campaign's experiment; see RunStore."""
+        with self._errors(f"the campaign {experiment!r} could not be read"):
+            found = self._campaigns()
+        if experiment not in found:
+            raise no_campaign(experiment, found, where=self.uri)
+        return str(found[experiment].experiment_id)
+
+    def experiment_url(self, experiment: str) -> str | None:
+        """Return a link to the campaign in the MLflow UI; None for an embedded store or an unknown campaign."""
+        if not mlflow_open.is_server(self._full_uri):
+            return None
+        with self._errors(f"the campaign {experiment!r} could not be read"):
+            found = self._campaigns().get(experiment)
+        return None if found is None else f"{self.uri}{UI}{found.experiment_id}/runs"
+
+    @property
+    def _client(self) -> Any:
+        if self._connected is None:
+            self._connected = mlflow_open.connect(self._full_uri)
+        return self._connected
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        _ = self._client  # connected first: importing MLflow with its defaults would be too late to correct
+        return store_errors(doing, where=self.uri)
+
+    def _campaigns(self) -> dict[str, Any]:
+        found = mlflow_experiments.find_experiments(self._client)
+        return {name: item for name, item in found.items() if mlflow_experiments.is_campaign(item)}
+
+    def _make_experiment(self, name: str) -> Any:
+        root = mlflow_open.artifact_root(self._full_uri)
+        return mlflow_experiments.make_experiment(self._client, name, root=root, view=house_view())
+
+    def _runs_of(self, record_id: str, experiments: dict[str, Any]) -> list[Any]:
+        """Return all runs of a record, complete ones first, in an order on which all processes agree."""
+        ids = [item.experiment_id for item in experiments.values()]
+        found = mlflow_read.search(self._client, ids, mlflow_read.record_condition(record_id))
+        runs = [run for run in found if run.data.tags.get(mlflow_write.RECORD_ID) == record_id]
+        return sorted(runs, key=lambda run: (not mlflow_read.is_complete(run), run.info.run_id))
+
+    def _confirmed(self, stored: Any, run: LoggedRun, content: str) -> str:
+        """Return the id of a run that is stored already.
+
+        Raises:
+            RecordConflictError: It is stored with other content.
+        """
+        run_id = str(stored.info.run_id)
+        if stored.data.tags.get(mlflow_write.CONTENT_SHA256) != content:
+            raise conflict(self._by_id(run_id), run.record, where=self.uri)
+        if stored.info.status == "RUNNING":  # killed between the last two calls
+            mlflow_write.finish(self._client, run_id, run.record)
+        return run_id
+
+    def _write(self, run: LoggedRun, content: str, experiment: Any, *, half_written: list[Any]) -> str:
+        campaign = mlflow_experiments.read_campaign(experiment)
+        decision = None if campaign is None else campaign.decision_concurrency
+        prepared = mlflow_write.prepare(run, content_sha256=content, decision_concurrency=decision)
+        run_id = self._resumable(prepared, experiment, half_written)
+        if run_id is None:
+            run_id = mlflow_write.create(self._client, prepared, experiment.experiment_id)
+        mlflow_write.write(self._client, prepared, run_id, experiment.experiment_id)
+        return self._settled(run.record.record_id, run_id, {experiment.name: experiment})
+
+    def _resumable(self, prepared: mlflow_write.Prepared, experiment: Any, half_written: list[Any]) -> str | None:
+        """Return the half-written run that holds the beginning of exactly this one; delete any other."""
+        wanted = prepared.tags[mlflow_write.RECORD_SHA256]
+        kept = None
+        for run in half_written:
+            same = run.data.tags.get(mlflow_write.RECORD_SHA256) == wanted
+            if kept is None and same and run.info.experiment_id == experiment.experiment_id:
+                kept = str(run.info.run_id)
+            else:
+                self._client.delete_run(run.info.run_id)
+        return kept
+
+    def _settled(self, record_id: str, run_id: str, experiments: dict[str, Any]) -> str:
+        """Return the id under which the record is stored once; two machines may have written it at the same time.
+
+        Both look after they have finished, both see the same order, and both delete all but the first.
+        """
+        runs = self._runs_of(record_id, experiments)
+        kept = str(runs[0].info.run_id) if runs else run_id
+        for other in runs[1:]:
+            self._client.delete_run(other.info.run_id)
+        return kept
+
+    def _by_id(self, run_id: str) -> StoredRun:
+        run = self._client.get_run(run_id)
+        if run.info.lifecycle_stage != "active":
+            raise RunNotFoundError(
+                f"the run {run_id} was deleted", where=self.uri, hint=f"`mlflow runs restore --run-id {run_id}`"
+            )
+        if not mlflow_read.is_complete(run):
+            raise RunNotFoundError(
+                f"the run {run_id} was not written by tracker, or not to its end",
+                where=self.uri,
+                hint="If logging was interrupted, `tracker sync` completes it",
+            )
+        return self._stored(run, self._client.get_experiment(run.info.experiment_id).name)
+
+    def _called(self, wanted: str, experiment_ids: list[str]) -> Iterable[Any]:
+        wanted = storable(wanted)
+        conditions = [
+            mlflow_read.record_condition(wanted),
+            mlflow_read.text_condition("attributes.run_name", wanted),
+            mlflow_read.text_condition("tags.`tracker.name`", wanted),
+        ]
+        if len(wanted) >= MIN_PREFIX and set(wanted) <= set(string.hexdigits):
+            conditions.append(f"attributes.run_id LIKE '{wanted.lower()}%'")
+        for condition in conditions:
+            for run in mlflow_read.search(self._client, experiment_ids, condition):
+                tags = run.data.tags
+                names = (tags.get(mlflow_write.RECORD_ID), run.info.run_name, tags.get("tracker.name"))
+                if mlflow_read.is_complete(run) and (wanted in names or run.info.run_id.startswith(wanted.lower())):
+                    yield run
+
+    def _stored(self, run: Any, experiment: str) -> StoredRun:
+        record = mlflow_read.read_record(self._client, run, self._cache, experiment=experiment)
+        return StoredRun(run_id=run.info.run_id, record=record, url=self._run_url(run))
+
+    def _run_url(self, run: Any) -> str | None:
+        if not mlflow_open.is_server(self._full_uri):
+            return None
+        return f"{self.uri}{UI}{run.info.experiment_id}/runs/{run.info.run_id}"

@@ -1,0 +1,168 @@
+"""Writing one run into MLflow so that a crash anywhere leaves it absent, or to be completed, but never twice."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracker.domain.record import LoggedRun, RunRecord
+from tracker.store.mlflow_artifacts import RECORD, artifacts
+from tracker.store.mlflow_drafters import drafter_model
+from tracker.store.mlflow_names import MAX_DATASET_NAME, shortened
+from tracker.store.mlflow_note import note
+from tracker.store.mlflow_projection import MetricValue, Projection, project
+
+COMPLETE = "tracker.complete"
+RECORD_ID = "tracker.record_id"
+CONTENT_SHA256 = "tracker.content_sha256"
+RECORD_SHA256 = "tracker.record_sha256"
+REQUEST_ROWS = "tracker.request_rows"
+MODEL_ID = "drafter.model_id"
+NOTE = "mlflow.note.content"
+DATASET_DIGEST_CHARACTERS = 28
+LINKED_PREFIXES = ("bench/", "category/", "position/", "train/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A run with everything worked out before the first call to MLflow."""
+
+    run: LoggedRun
+    """The run."""
+    content_sha256: str
+    """Digest of what makes it this run."""
+    files: dict[str, bytes]
+    """Artifacts by path."""
+    projection: Projection
+    """Parameters, metrics, tags."""
+    tags: dict[str, str]
+    """All tags that the run has from its creation on."""
+
+
+def prepare(run: LoggedRun, *, content_sha256: str, decision_concurrency: int | None) -> Prepared:
+    """Return the run ready to be written.
+
+    Raises:
+        InputError: An attachment's name cannot be used.
+    """
+    record = run.record
+    files = artifacts(run, decision_concurrency=decision_concurrency)
+    projection = project(record, decision_concurrency=decision_concurrency)
+    tags = {
+        **projection.tags,
+        CONTENT_SHA256: content_sha256,
+        RECORD_SHA256: hashlib.sha256(files[RECORD]).hexdigest(),
+        REQUEST_ROWS: str(len(run.requests)),
+        NOTE: note(record, decision_concurrency=decision_concurrency),
+    }
+    return Prepared(run=run, content_sha256=content_sha256, files=files, projection=projection, tags=tags)
+
+
+def create(client: Any, prepared: Prepared, experiment_id: str) -> str:
+    """Return the id of a new, still incomplete run."""
+    created = client.create_run(
+        experiment_id,
+        start_time=started_ms(prepared.run.record),
+        tags=prepared.tags,
+        run_name=prepared.projection.run_name,
+    )
+    return str(created.info.run_id)
+
+
+def write(client: Any, prepared: Prepared, run_id: str, experiment_id: str) -> None:
+    """Write everything into a run and finish it. Writing the same again over a half-written run does no harm."""
+    from mlflow.entities import Param, RunTag
+
+    record = prepared.run.record
+    is_training = record.kind == "training"
+    model_id = drafter_model(client, record, experiment_id, source_run_id=run_id if is_training else None)
+    dataset = _dataset(record)
+    _link(client, record, run_id, model_id, dataset)
+    client.log_batch(
+        run_id,
+        metrics=[_metric(value, record, model_id, dataset) for value in prepared.projection.metrics],
+        params=[Param(key, value) for key, value in prepared.projection.params.items()],
+        tags=[] if model_id is None else [RunTag(MODEL_ID, model_id)],
+    )
+    log_files(client, run_id, prepared.files)
+    client.set_tag(run_id, COMPLETE, "true")
+    finish(client, run_id, record)
+
+
+def finish(client: Any, run_id: str, record: RunRecord) -> None:
+    """Mark the run as ended: at its start plus the time its measurements took, as far as they say."""
+    walls = [cell.wall_s for cell in record.pooled() if cell.wall_s is not None]
+    status = "FAILED" if record.provenance.command_exit_code else "FINISHED"
+    client.set_terminated(run_id, status=status, end_time=started_ms(record) + round(1000 * sum(walls)))
+
+
+def log_files(client: Any, run_id: str, files: dict[str, bytes]) -> None:
+    """Upload files in one call."""
+    with tempfile.TemporaryDirectory(prefix="tracker-") as name:
+        folder = Path(name)
+        for path, content in files.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        client.log_artifacts(run_id, str(folder))
+
+
+def started_ms(record: RunRecord) -> int:
+    """Return when the run was measured, in epoch milliseconds."""
+    return round(1000 * record.measured_at.timestamp())
+
+
+def metric_entity(value: MetricValue, timestamp_ms: int) -> Any:
+    """Return MLflow's metric without links."""
+    from mlflow.entities import Metric
+
+    return Metric(value.key, value.value, timestamp_ms, value.step)
+
+
+def _metric(value: MetricValue, record: RunRecord, model_id: str | None, dataset: Any | None) -> Any:
+    from mlflow.entities import Metric
+
+    linked = value.key.startswith(LINKED_PREFIXES) or "/" not in value.key
+    return Metric(
+        value.key,
+        value.value,
+        started_ms(record),
+        value.step,
+        model_id=model_id if linked else None,
+        dataset_name=None if dataset is None or not linked else dataset.name,
+        dataset_digest=None if dataset is None or not linked else dataset.digest,
+    )
+
+
+def _dataset(record: RunRecord) -> Any | None:
+    """Return the prompt or training set as MLflow's data set, with our own digest; None when it has no name."""
+    from mlflow.entities import Dataset
+
+    if record.kind == "training":
+        name = None if record.training is None else record.training.data_name
+        digest = None if record.training is None else record.training.data_digest
+    else:
+        name = None if record.workload is None else record.workload.prompt_set
+        digest = None if record.workload is None else record.workload.prompt_set_digest
+    if name is None and digest is None:
+        return None
+    shown = "not-recorded" if digest is None else f"sha256-{digest.removeprefix('sha256:')[:DATASET_DIGEST_CHARACTERS]}"
+    source = shortened(name or f"unnamed-{shown}", MAX_DATASET_NAME, where=RECORD)
+    return Dataset(name=source, digest=shown, source_type="tracker", source=f'{{"record": "{RECORD}"}}')
+
+
+def _link(client: Any, record: RunRecord, run_id: str, model_id: str | None, dataset: Any | None) -> None:
+    from mlflow.entities import DatasetInput, InputTag, LoggedModelInput, LoggedModelOutput
+
+    is_training = record.kind == "training"
+    context = "training" if is_training else "benchmark"
+    datasets = [] if dataset is None else [DatasetInput(dataset, [InputTag("mlflow.data.context", context)])]
+    models = [] if model_id is None or is_training else [LoggedModelInput(model_id)]
+    if datasets or models:
+        client.log_inputs(run_id, datasets=datasets or None, models=models or None)
+    if model_id is not None and is_training:
+        steps = None if record.training is None else record.training.optimizer_steps
+        client.log_outputs(run_id, [LoggedModelOutput(model_id, 0 if steps is None else steps)])
