@@ -1,1 +1,87 @@
-"""Readers of other tools' files: one importer a file, found by discovery."""
+"""Readers of other tools' files: one importer a file, found by discovery.
+
+    formats()            every importer by name
+    detect(path)         the one importer that recognises a file or folder by its content
+    read(path, format)   the runs in it
+
+gzip and zstd are undone on the way; content decides, never a file's name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tracker import plugins
+from tracker.errors import InputError, UnknownFormatError
+from tracker.importers import _source
+from tracker.importers.base import ImportedRun, Importer
+
+__all__ = ["ImportedRun", "Importer", "detect", "formats", "read"]
+
+
+def formats() -> dict[str, Importer]:
+    """Return every importer by its name for `--as`."""
+    return plugins.discover(__name__, "IMPORTER")
+
+
+def detect(path: Path) -> Importer:
+    """Return the importer whose format this file or folder has.
+
+    Raises:
+        UnknownFormatError: None recognises it, or more than one does.
+        InputError: The file cannot be read, is empty or is binary.
+    """
+    head = _head(path)
+    known = formats()
+    claims = [importer for importer in known.values() if importer.sniff(path, head)]
+    if len(claims) == 1:
+        return claims[0]
+    names = ", ".join(known)
+    if claims:
+        raise UnknownFormatError(
+            "the content fits several formats: " + " and ".join(importer.name for importer in claims),
+            where=str(path),
+            hint="Choose one with `--as FORMAT`.",
+        )
+    if b"\0" in head:
+        raise InputError(
+            "this is a binary file that no importer knows",
+            where=str(path),
+            hint=f"Known formats: {names}.",
+        )
+    what = "folder holds nothing that an importer recognises" if path.is_dir() else "file is of no known format"
+    raise UnknownFormatError(
+        f"this {what}", where=str(path), hint=f"Force one with `--as FORMAT`. Known formats: {names}."
+    )
+
+
+def read(path: Path, format: str | None = None) -> tuple[ImportedRun, ...]:
+    """Return the runs in a file or folder.
+
+    Args:
+        path: File or folder.
+        format: Importer to use; None detects it.
+
+    Raises:
+        UnknownFormatError: There is no importer of that name, or none recognises the content.
+        InputError: The content cannot be read.
+    """
+    if format is None:
+        return detect(path).read(path)
+    _head(path)
+    known = formats()
+    if format not in known:
+        raise UnknownFormatError(f"there is no format `{format}`", hint=f"Known formats: {', '.join(known)}.")
+    return known[format].read(path)
+
+
+def _head(path: Path) -> bytes:
+    """Return the head of a file, empty for a folder.
+
+    Raises:
+        InputError: There is no such file, it may not be read, or it holds nothing.
+    """
+    head = _source.read_head(path)
+    if not path.is_dir() and not head.strip():
+        raise InputError("the file is empty", where=str(path), hint="Was the benchmark stopped before it wrote?")
+    return head

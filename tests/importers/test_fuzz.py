@@ -1,0 +1,158 @@
+"""Damaged input: an error in plain words or honest runs, never a traceback and never an invented number."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tracker import importers
+from tracker.errors import TrackerError
+from tracker.importers.base import ImportedRun
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+SAMPLES = [
+    (name, sample)
+    for name in importers.formats()
+    for sample in sorted((DATA / name).glob("*"))
+    if sample.is_file() and sample.name != "README.md"
+]
+IDS = [f"{name}/{sample.name}" for name, sample in SAMPLES]
+FUZZ = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+WEIRD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**30), 10**30),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.text(max_size=8),
+    st.lists(st.integers(-3, 3), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+
+
+def _read(path: Path, name: str) -> tuple[ImportedRun, ...]:
+    """Return the runs, none where the file is refused in plain words."""
+    try:
+        return importers.read(path, name)
+    except TrackerError:
+        return ()
+
+
+def _numbers(run: ImportedRun) -> list[Any]:
+    return [dataclasses.replace(cell, extra={}) for cell in run.measurements]
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=IDS)
+def test_a_file_cut_at_any_byte_gives_only_what_was_whole(name: str, sample: Path, tmp_path: Path) -> None:
+    content = sample.read_bytes()
+    whole = importers.read(sample)
+    path = tmp_path / sample.name
+    for size in range(len(content)):
+        path.write_bytes(content[:size])
+        for run, original in zip(_read(path, name), whole, strict=False):
+            codes = {finding.code for finding in run.findings}
+            if run.requests or run.kind == "training" or "LAST_VALUE_MAY_BE_CUT" in codes:
+                assert run.requests == original.requests[: len(run.requests)]
+                continue
+            assert _numbers(run) == _numbers(original)[: len(run.measurements)]
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=IDS)
+@FUZZ
+@given(data=st.data())
+def test_flipped_inserted_and_removed_bytes_never_end_in_a_traceback(
+    name: str, sample: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    content = bytearray(sample.read_bytes())
+    for _ in range(data.draw(st.integers(1, 6))):
+        index = data.draw(st.integers(0, len(content) - 1))
+        junk = data.draw(st.binary(max_size=4))
+        content[index : index + data.draw(st.integers(0, 4))] = junk
+        if not content:
+            content = bytearray(b"x")
+    path = tmp_path / sample.name
+    path.write_bytes(bytes(content))
+
+    _read(path, name)
+    with contextlib.suppress(TrackerError):
+        importers.detect(path)
+
+
+def _replaced(value: Any, target: int, weird: Any, counter: list[int]) -> Any:
+    """Return a JSON value with its `target`-th node replaced."""
+    counter[0] += 1
+    if counter[0] == target:
+        return weird
+    if isinstance(value, dict):
+        return {key: _replaced(item, target, weird, counter) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, target, weird, counter) for item in value]
+    return value
+
+
+def _values(sample: Path) -> list[Any] | None:
+    """Return the JSON values of a sample; None when it is no JSON."""
+    text = sample.read_text()
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        pass
+    try:
+        return [json.loads(line) for line in text.splitlines()]
+    except ValueError:
+        return None
+
+
+JSON_SAMPLES = [pair for pair in SAMPLES if _values(pair[1]) is not None]
+
+
+@pytest.mark.parametrize(
+    ("name", "sample"), JSON_SAMPLES, ids=[f"{name}/{sample.name}" for name, sample in JSON_SAMPLES]
+)
+@FUZZ
+@given(data=st.data())
+def test_values_of_any_kind_never_end_in_a_traceback(
+    name: str, sample: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    values = _values(sample)
+    assert values is not None
+    weird = data.draw(WEIRD)
+    mutated = _replaced(values, data.draw(st.integers(2, 60)), weird, [0])
+    path = tmp_path / "mutated.json"
+    path.write_text("".join(json.dumps(value) + "\n" for value in mutated))
+
+    _read(path, name)
+
+
+@pytest.mark.parametrize("name", importers.formats())
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"meta_info": ' * 5000 + b"1" + b"}" * 5000 + b"\n",
+        b"\xff\xfe" + b"\xd8\x00" * 50,
+        b"\x00" * 5000,
+        b"a,b\n" + b"1," * 50_000,
+        b"|" * 10_000,
+        b'{"meta_info": {"completion_tokens": 1' + b"0" * 6000 + b"}}\n",
+        b'"' * 999,
+    ],
+    ids=["lists", "objects", "nested answers", "bad utf-16", "zeros", "wide", "bars", "huge", "quotes"],
+)
+def test_hostile_content_is_refused_in_plain_words(name: str, content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "hostile"
+    path.write_bytes(content)
+
+    with pytest.raises(TrackerError):
+        importers.read(path, name)
+    with pytest.raises(TrackerError):
+        importers.read(path)

@@ -1,0 +1,160 @@
+"""Files and folders as importers see them: decompressed, size-limited, with every failure in plain words."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from tracker.errors import InputError
+from tracker.importers.base import HEAD_BYTES
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+LINE_LIMIT_BYTES = 64 * 2**20
+# A whole-file document (one JSON object, a table) above this is not a benchmark result people wrote.
+DOCUMENT_LIMIT_BYTES = 512 * 2**20
+_UTF16_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a file."""
+
+    number: int
+    """1-based line number."""
+    content: bytes
+    """The line without its line break."""
+    ended: bool
+    """Whether a line break followed; a last line without one may be cut."""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Yield the file's bytes, gzip and zstd undone.
+
+    Raises:
+        InputError: There is no such file, it is a folder, it may not be read, or its compression is damaged.
+    """
+    where = str(path)
+    try:
+        with path.open("rb") as raw:
+            magic = raw.read(4)
+            raw.seek(0)
+            if magic.startswith(GZIP_MAGIC):
+                with gzip.open(raw) as unpacked:
+                    yield cast("IO[bytes]", unpacked)
+            elif magic == ZSTD_MAGIC:
+                with _zstd(raw) as unpacked_zstd:
+                    yield unpacked_zstd
+            else:
+                yield raw
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", where=where, hint="Check the path.") from error
+    except IsADirectoryError as error:
+        raise InputError("this is a folder, not a file", where=where, hint="Name a file inside it.") from error
+    except PermissionError as error:
+        raise InputError("the file may not be read", where=where, hint="Check its permissions.") from error
+    except EOFError as error:
+        raise InputError(
+            "the compressed file ends in the middle",
+            where=where,
+            hint="Copy it again, or import the part that `gzip -dc` still yields.",
+        ) from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InputError("the compressed file is damaged", where=where, hint="Copy it again.") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"the file cannot be read ({reason})", where=where, hint="Copy it again.") from error
+
+
+def _zstd(raw: IO[bytes]) -> IO[bytes]:
+    """Return a reader of the decompressed bytes; pyarrow is at hand for Parquet anyway."""
+    import pyarrow as pa
+
+    stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
+    return cast("IO[bytes]", io.BufferedReader(stream))
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first HEAD_BYTES of the content as UTF-8 where the file is text; empty for a folder.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    if path.is_dir():
+        return b""
+    with opened(path) as stream:
+        return _as_utf8(stream.read(HEAD_BYTES))
+
+
+def _as_utf8(content: bytes) -> bytes:
+    """Return content without byte-order mark; UTF-16 (PowerShell's `>`) becomes UTF-8."""
+    if content.startswith(codecs.BOM_UTF8):
+        return content[len(codecs.BOM_UTF8) :]
+    for mark, encoding in _UTF16_MARKS.items():
+        if content.startswith(mark):
+            return content[len(mark) :].decode(encoding, errors="replace").encode()
+    return content
+
+
+def read_document(path: Path) -> bytes:
+    """Return the whole content as bytes, UTF-8 where it is text.
+
+    Raises:
+        InputError: The file cannot be read, or is larger than a single document can sensibly be.
+    """
+    with opened(path) as stream:
+        content = stream.read(DOCUMENT_LIMIT_BYTES + 1)
+    if len(content) > DOCUMENT_LIMIT_BYTES:
+        raise InputError(
+            f"the file is larger than {DOCUMENT_LIMIT_BYTES // 2**20} MB and has to be read as a whole",
+            where=str(path),
+            hint="Split it, or log a file without per-token details.",
+        )
+    return _as_utf8(content)
+
+
+def read_text(path: Path) -> str:
+    """Return the whole content as text; bytes that are not UTF-8 become the replacement character.
+
+    Raises:
+        InputError: As `read_document`.
+    """
+    return read_document(path).decode(errors="replace")
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """Yield the file's lines in bounded memory.
+
+    Raises:
+        InputError: The file cannot be read, or a line is longer than any tool writes.
+    """
+    with opened(path) as stream:
+        number = 0
+        while content := stream.readline(LINE_LIMIT_BYTES + 1):
+            number += 1
+            if len(content) > LINE_LIMIT_BYTES:
+                raise InputError(
+                    f"line {number} is longer than {LINE_LIMIT_BYTES // 2**20} MB",
+                    where=str(path),
+                    hint="This is not a file with one record a line.",
+                )
+            if number == 1 and content.startswith(tuple(_UTF16_MARKS)):
+                yield from _document_lines(read_document(path))
+                return
+            if number == 1:
+                content = content.removeprefix(codecs.BOM_UTF8)
+            yield Line(number=number, content=content.rstrip(b"\r\n"), ended=content.endswith(b"\n"))
+
+
+def _document_lines(content: bytes) -> Iterator[Line]:
+    """Yield the lines of a document already in memory."""
+    for number, line in enumerate(content.splitlines(keepends=True), start=1):
+        yield Line(number=number, content=line.rstrip(b"\r\n"), ended=line.endswith((b"\n", b"\r")))
