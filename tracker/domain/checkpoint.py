@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 CheckpointKind = Literal["eagle", "eagle3", "mtp", "dflash", "dspark", "medusa", "speculators", "model"]
 
@@ -49,6 +49,16 @@ class Checkpoint:
     """Whether `d2t`/`t2d` tensors are present; None when no header was read."""
     tensor_count: int | None = None
     """Number of tensors in all headers; None when no header was read."""
+    key_tensors: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Shapes of the tensors that tell kinds apart (`fc.weight`, `d2t`, `lm_head.weight`); empty without a header."""
+    kind_evidence: tuple[str, ...] = ()
+    """What shows the kind, strongest first, in words."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Further keys of config.json that checks look at (rope, quantization, norms, speculators layout)."""
+    draft_map_problem: str | None = None
+    """How `d2t` and `t2d` contradict each other, in words; None when they agree or were not read."""
+    embeddings_match_target: bool | None = None
+    """Whether sampled rows of `embed_tokens` equal the target's; None when not compared."""
     vocabulary_coverage_fraction: float | None = None
     """Share of the training text's tokens inside the draft vocabulary, token-weighted."""
     sources: tuple[str, ...] = ()
