@@ -53,3 +53,5 @@ class CampaignAnalysis:
     """Inputs nobody measured."""
     data_quality: tuple[Note, ...] = ()
     """What a reader must know about the data."""
+    target: str | None = None
+    """Name of the model served, in the comparison group shown; None when not recorded."""

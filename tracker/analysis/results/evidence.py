@@ -145,6 +145,10 @@ class ConfigurationCost:
     """Words beside `reachable`."""
     required: Mapping[str, float] = field(default_factory=dict)
     """Accept length for target speed-ups, keys `1.1`, `1.3`, `1.5`."""
+    attribution_run_id: str | None = None
+    """Fastest plain run with the same other flags: what speculation alone changed; None when there is none."""
+    attribution_ratio: float | None = None
+    """Step time over that run's, where it can be computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

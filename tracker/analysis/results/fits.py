@@ -79,13 +79,15 @@ class VocabularyCeiling:
     coverage_fraction: float
     """Share of tokens inside the draft vocabulary."""
     max_accept_length: float | None
-    """Ceiling sum of coverage powers; None when num_steps is unknown."""
+    """Ceiling sum of coverage powers, for `assumed_num_steps` where num_steps was not recorded."""
     rejections_explained_fraction: float | None
     """(1 - coverage) / (1 - acceptance)."""
     max_gain_tokens: float | None
     """Most that full coverage could add to the accept length."""
     is_lever: bool
     """Explains more than 15 % of rejections."""
+    assumed_num_steps: int | None = None
+    """Where num_steps was not recorded, the value assumed; None when it was recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,3 +192,7 @@ class ScalingFit:
     """Of the importance weights."""
     worst_residual_se: float | None = None
     """Largest residual in standard errors."""
+    max_acceptance: float | None = None
+    """Highest first-position acceptance the fit allowed: vocabulary coverage or the prior's ceiling."""
+    assumed_num_steps: int | None = None
+    """Where num_steps was not recorded, the value assumed."""

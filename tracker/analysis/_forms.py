@@ -1,0 +1,88 @@
+"""Three forms of accept length against training data, each a function of standard normal scores.
+
+F1 logit-linear, F2 power law to a ceiling, F3 log-linear in accept length; x = log10(samples / reference). Writing the
+priors as transforms of normal scores makes the prior a product of standard normals, whatever the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from tracker.analysis.acceptance import decaying_length
+from tracker.analysis.priors import Priors
+from tracker.analysis.uncertainty import FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What the served configuration allows."""
+
+    num_steps: int
+    """Draft steps."""
+    max_acceptance: float
+    """Highest first-position acceptance: the vocabulary's coverage, or the prior's ceiling."""
+    max_length: float
+    """Highest accept length."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """One form of the curve."""
+
+    name: str
+    """Its name."""
+    dimensions: int
+    """Number of normal scores."""
+    lengths: Callable[[FloatArray, float, Priors, Chain], FloatArray]
+    """Accept length (n_draws,) at scores (n_draws, dimensions) and x."""
+
+
+def _positive_normal(score: FloatArray, mean: float, sd: float) -> FloatArray:
+    """Return normal(mean, sd) truncated below at 0, from a standard normal score."""
+    below = special.ndtr(-mean / sd)
+    upper = special.ndtr(-score) * (1 - below)
+    return np.asarray(mean - sd * special.ndtri(np.clip(upper, 1e-300, 1.0)), dtype=np.float64)
+
+
+def _rho(score: FloatArray, priors: Priors) -> FloatArray:
+    return priors.rho_mean + priors.rho_sd * score
+
+
+def _level(score: FloatArray, priors: Priors) -> FloatArray:
+    return np.asarray(special.expit(priors.level_mean + priors.level_sd * score), dtype=np.float64)
+
+
+def _served(first: FloatArray, rho: FloatArray, chain: Chain) -> FloatArray:
+    rates = np.clip(first, 0.0, chain.max_acceptance)
+    return np.clip(decaying_length(rates, rho, chain.num_steps), 1.0, chain.max_length)
+
+
+def _logit_linear(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+    level = priors.level_mean + priors.level_sd * scores[:, 0]
+    slope = _positive_normal(scores[:, 1], priors.slope_mean, priors.slope_sd)
+    return _served(special.expit(level + slope * x), _rho(scores[:, 2], priors), chain)
+
+
+def _power_to_ceiling(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+    start = np.minimum(_level(scores[:, 0], priors), chain.max_acceptance)
+    ceiling = start + (chain.max_acceptance - start) * special.ndtr(scores[:, 1])
+    exponent = priors.power_median * np.exp(priors.power_log_sd * scores[:, 2])
+    first = ceiling - (ceiling - start) * 10.0 ** np.clip(-exponent * x, -50.0, 50.0)
+    return _served(first, _rho(scores[:, 3], priors), chain)
+
+
+def _log_linear(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+    start = decaying_length(_level(scores[:, 0], priors), _rho(scores[:, 2], priors), chain.num_steps)
+    slope = _positive_normal(scores[:, 1], priors.linear_mean, priors.linear_sd)
+    return np.clip(start + slope * x, 1.0, chain.max_length)
+
+
+FORMS = (
+    Form(name="logit-linear", dimensions=3, lengths=_logit_linear),
+    Form(name="power law to a ceiling", dimensions=4, lengths=_power_to_ceiling),
+    Form(name="log-linear", dimensions=3, lengths=_log_linear),
+)

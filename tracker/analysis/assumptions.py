@@ -1,0 +1,127 @@
+"""Inputs nobody measured, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tracker.analysis.baselines import Reference
+from tracker.analysis.observations import Observation
+from tracker.analysis.pairing import Comparison
+from tracker.analysis.priors import Priors
+from tracker.analysis.results import Note, ScalingFit, StepTimeFit
+from tracker.analysis.words import listed, percent, size
+from tracker.domain.campaign import Campaign
+
+
+def assumption_notes(
+    campaign: Campaign,
+    observations: Sequence[Observation],
+    references: Mapping[int | None, Reference],
+    compared: Mapping[tuple[str, int | None], Comparison],
+    *,
+    step_time: StepTimeFit,
+    scaling: ScalingFit,
+    priors: Priors,
+) -> tuple[Note, ...]:
+    """Return only assumptions that a figure of this campaign rests on."""
+    return (
+        *_horizon(campaign),
+        *_price_of_data(campaign, scaling, priors),
+        *_noise(references, compared, priors),
+        *_overhead(campaign, step_time, priors),
+        *_steps(observations, priors),
+        *_slope(scaling, priors),
+        *_load(observations),
+    )
+
+
+def _horizon(campaign: Campaign) -> Iterable[Note]:
+    costs, hours = campaign.costs, campaign.costs.horizon_gpu_hours
+    if hours is not None:
+        yield Note(
+            topic="length of use",
+            message=f"{costs.horizon_days:g} days, {costs.gpus} GPUs fully used: {size(round(hours))} GPU-hours.",
+        )
+    else:
+        yield Note(
+            topic="length of use",
+            message="campaign.toml states no GPUs or no horizon: options carry speed and cost, but no net value.",
+        )
+
+
+def _price_of_data(campaign: Campaign, scaling: ScalingFit, priors: Priors) -> Iterable[Note]:
+    if scaling.status == "refused" or campaign.costs.gpu_hours_per_sample is not None:
+        return
+    yield Note(
+        topic="price of data",
+        message=(
+            f"{priors.gpu_hours_per_sample:g} GPU-hours a sample of about {priors.tokens_per_sample:,.0f} "
+            "tokens, from a "
+            "published training run" + ("" if campaign.costs.tokens_per_sample is None else ", scaled by tokens") + "."
+        ),
+    )
+
+
+def _noise(
+    references: Mapping[int | None, Reference], compared: Mapping[tuple[str, int | None], Comparison], priors: Priors
+) -> Iterable[Note]:
+    parts = []
+    if any(reference.noise.source == "default" for reference in references.values()):
+        parts.append(f"{percent(priors.between_run_fraction)} between runs")
+    if any(found.drift.range_fraction is None and found.drift.sd > found.noise.sd for found in references.values()):
+        parts.append(f"{percent(priors.baseline_drift_fraction)} drift of the baseline")
+    if any(not _measured_prompts(found) for found in compared.values()):
+        parts.append(f"{percent(priors.paired_prompt_fraction)} between repeats of one prompt, paired")
+    if parts:
+        yield Note(topic="noise", message=f"{listed(parts)}: defaults where nothing was repeated.")
+    if any(found.prompts_assumed for found in compared.values()):
+        yield Note(
+            topic="prompts", message=f"{priors.prompts_when_unknown} prompts where their number was not recorded."
+        )
+
+
+def _measured_prompts(found: Comparison) -> bool:
+    return any(part.name == "prompts" and part.df < 1e9 for part in found.components)
+
+
+def _overhead(campaign: Campaign, step_time: StepTimeFit, priors: Priors) -> Iterable[Note]:
+    if step_time.fixed_ms.value is None or campaign.costs.overhead_fix_gpu_hours is None:
+        return
+    ends = [step_time.fixed_ms.value, *(fixed for _, fixed, _, _ in step_time.alternatives)]
+    span = f"{min(ends):.1f} ms" if len(ends) == 1 else f"{min(ends):.1f} to {max(ends):.1f} ms"
+    yield Note(
+        topic="overhead that can go",
+        message=(
+            f"{percent(priors.overhead_saved_low_fraction)} to {percent(priors.overhead_saved_high_fraction)} "
+            f"of {span}, all "
+            f"equally likely; {campaign.costs.overhead_fix_gpu_hours:g} GPU-hours of work."
+        ),
+    )
+
+
+def _steps(observations: Sequence[Observation], priors: Priors) -> Iterable[Note]:
+    unknown = [item.run_id for item in observations if item.speculative and item.configuration.num_steps is None]
+    if unknown:
+        yield Note(
+            topic="draft steps",
+            message=f"{priors.assumed_num_steps} where not recorded; nothing that says `reachable` rests on it.",
+            run_ids=tuple(dict.fromkeys(unknown)),
+        )
+
+
+def _slope(scaling: ScalingFit, priors: Priors) -> Iterable[Note]:
+    if scaling.status != "refused" and scaling.data_share is not None and scaling.data_share < 0.5:
+        yield Note(
+            topic="gain from data",
+            message=f"Its slope comes from published drafters (priors {priors.version}), not from these runs.",
+        )
+
+
+def _load(observations: Sequence[Observation]) -> Iterable[Note]:
+    unknown = [item.run_id for item in observations if item.concurrency is None]
+    if unknown:
+        yield Note(
+            topic="load",
+            message="The load was not recorded: step times in milliseconds assume one stream; ratios do not need it.",
+            run_ids=tuple(dict.fromkeys(unknown)),
+        )

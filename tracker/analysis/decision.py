@@ -1,0 +1,208 @@
+"""Evidence for decisions: the analysis with Monte-Carlo draws that every option shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tracker.analysis._forms import Chain
+from tracker.analysis.posterior import SizeMeasurement, sample
+from tracker.analysis.priors import DEFAULT_PRIORS, Priors
+from tracker.analysis.results import BreakEven, CampaignAnalysis, LoadVerdict, OptionAssessment, Point, ScalingFit
+from tracker.analysis.scaling import break_even_draws
+from tracker.analysis.uncertainty import HIGH_QUANTILE, FloatArray, quantile
+from tracker.analysis.untested import Untested, predict_untested
+from tracker.domain.campaign import Campaign
+from tracker.domain.estimate import Estimate
+
+_Z80 = quantile(HIGH_QUANTILE, math.inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Valued(OptionAssessment):
+    """An assessment that still carries its draws, for ranking and the value of information."""
+
+    saved_fraction: FloatArray | None = None
+    """Share of the baseline's GPU-hours saved, shape (n_draws,); None when it cannot be valued."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """Everything an option may rest on. Draws with the same index belong together, shape (n_draws,)."""
+
+    analysis: CampaignAnalysis
+    """What the data say."""
+    priors: Priors
+    """Assumptions."""
+    seed: int
+    """Seed of the draws."""
+    load: int | None
+    """Decision load."""
+    verdict: LoadVerdict | None
+    """Verdict at the decision load."""
+    best: Point | None
+    """Best usable candidate at the decision load."""
+    baseline: Point | None
+    """Baseline at the decision load."""
+    speedup: FloatArray | None
+    """Today's best candidate over the baseline."""
+    accept_length: FloatArray | None
+    """Today's accept length of the best candidate."""
+    break_even: FloatArray | None
+    """Break-even of the best candidate's configuration."""
+    sizes: Mapping[int, FloatArray] = field(default_factory=dict)
+    """Accept length after training on so many samples; empty when the scaling fit is refused."""
+    sizes_break_even: FloatArray | None = None
+    """Break-even of the configuration that the sizes were served in."""
+    overhead_saved: FloatArray | None = None
+    """What engineering may take off break-even; None when the fixed overhead is not known."""
+    untested: tuple[Untested, ...] = ()
+    """Configurations nobody measured."""
+
+    @property
+    def campaign(self) -> Campaign:
+        """Question and costs."""
+        return self.analysis.campaign
+
+    @property
+    def baseline_tok_s(self) -> float | None:
+        """Output tok/s of the baseline at the decision load."""
+        return None if self.baseline is None else self.baseline.throughput_tok_s.value
+
+    @property
+    def configuration_label(self) -> str | None:
+        """Label of the best candidate's configuration."""
+        return None if self.best is None else self.best.configuration.label
+
+    @property
+    def gpu_hours_per_sample(self) -> float:
+        """Price of one training sample: the campaign's, else the published one, scaled by tokens where known."""
+        costs = self.campaign.costs
+        if costs.gpu_hours_per_sample is not None:
+            return costs.gpu_hours_per_sample
+        scale = 1.0 if costs.tokens_per_sample is None else costs.tokens_per_sample / self.priors.tokens_per_sample
+        return self.priors.gpu_hours_per_sample * scale
+
+    @property
+    def current_samples(self) -> int | None:
+        """Largest training size measured."""
+        return max((point.samples for point in self.analysis.scaling.points), default=None)
+
+
+def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed: int = 0) -> Evidence:
+    """Return the evidence of an analysis, with `priors.draws` Monte-Carlo draws.
+
+    Args:
+        analysis: What the data say.
+        priors: Assumptions; other ones than the analysis used show how far the ranking depends on them.
+        seed: Seed of the draws.
+    """
+    load = analysis.verdict.decision_concurrency
+    verdict = next((item for item in analysis.verdict.by_concurrency if item.concurrency == load), None)
+    best = None if verdict is None else _row(analysis, verdict.best_run_id, load)
+    baseline = None if verdict is None else _row(analysis, verdict.baseline_run_id, load)
+    bar = None if best is None else _bar(analysis, best)
+    rng = np.random.default_rng(seed + 1)
+    length = None if best is None else _log_normal(best.accept_length, priors.draws, rng)
+    break_even = None if bar is None else break_even_draws(bar, priors.draws, seed)
+    sizes, sizes_bar = _sizes(analysis, priors, seed)
+    return Evidence(
+        analysis=analysis,
+        priors=priors,
+        seed=seed,
+        load=load,
+        verdict=verdict,
+        best=best,
+        baseline=baseline,
+        speedup=None if verdict is None else _log_normal(verdict.speedup, priors.draws, rng),
+        accept_length=length,
+        break_even=break_even,
+        sizes=sizes,
+        sizes_break_even=sizes_bar,
+        overhead_saved=_overhead(analysis, priors, rng),
+        untested=()
+        if length is None or break_even is None or best is None
+        else predict_untested(analysis, best=best, length=length, break_even=break_even, priors=priors, seed=seed),
+    )
+
+
+def refit(analysis: CampaignAnalysis, samples: tuple[int, ...], *, priors: Priors, seed: int) -> dict[int, FloatArray]:
+    """Return draws of accept length at each of `samples`, given the sizes the analysis fitted; empty when refused."""
+    fit = analysis.scaling
+    chain = _chain(fit, priors)
+    if fit.status == "refused" or chain is None:
+        return {}
+    measured = [
+        SizeMeasurement(samples=point.samples, length=point.accept_length.value, se=_se(point.accept_length))
+        for point in fit.points
+        if point.accept_length.value is not None
+    ]
+    posterior = sample(measured, chain=chain, priors=priors, seed=seed)
+    # Draws come out ordered by form; shuffled they are independent of every other quantity.
+    order = np.random.default_rng(seed + 5).permutation(priors.draws)
+    return {size: posterior.lengths(size)[order] for size in samples}
+
+
+def _sizes(analysis: CampaignAnalysis, priors: Priors, seed: int) -> tuple[dict[int, FloatArray], FloatArray | None]:
+    fit = analysis.scaling
+    if fit.status == "refused" or fit.break_even is None or not fit.points:
+        return {}, None
+    largest = max(point.samples for point in fit.points)
+    offered = tuple(size for size in priors.data_sizes if largest < size <= priors.largest_multiple * largest)
+    return refit(analysis, offered, priors=priors, seed=seed), break_even_draws(fit.break_even, priors.draws, seed)
+
+
+def _chain(fit: ScalingFit, priors: Priors) -> Chain | None:
+    if fit.configuration is None or fit.ceiling is None or fit.max_acceptance is None:
+        return None
+    recorded = fit.configuration.num_steps
+    return Chain(
+        num_steps=priors.assumed_num_steps if recorded is None else recorded,
+        max_acceptance=fit.max_acceptance,
+        max_length=fit.ceiling,
+    )
+
+
+def _overhead(analysis: CampaignAnalysis, priors: Priors, rng: np.random.Generator) -> FloatArray | None:
+    """Return draws of break-even saved: an unknown share of the fixed overhead, over the baseline's step."""
+    fit = analysis.step_time
+    if fit.fixed_ms.low is None or fit.fixed_ms.high is None or not fit.baseline_ms:
+        return None
+    lows = [fit.fixed_ms.low, *(low for _, _, low, _ in fit.alternatives)]
+    highs = [fit.fixed_ms.high, *(high for _, _, _, high in fit.alternatives)]
+    fixed = rng.uniform(min(lows), max(highs), priors.draws)
+    share = rng.uniform(priors.overhead_saved_low_fraction, priors.overhead_saved_high_fraction, priors.draws)
+    return np.asarray(fixed * share / fit.baseline_ms, dtype=np.float64)
+
+
+def _log_normal(estimate: Estimate, count: int, rng: np.random.Generator) -> FloatArray | None:
+    score = rng.standard_normal(count)
+    if estimate.value is None:
+        return None
+    sd = 0.0
+    if estimate.low is not None and estimate.high is not None and math.isfinite(estimate.high):
+        sd = math.log(estimate.high / estimate.low) / 2 / _Z80
+    return np.asarray(estimate.value * np.exp(sd * score), dtype=np.float64)
+
+
+def _se(estimate: Estimate) -> float:
+    half = estimate.half_width
+    return 0.0 if half is None else half / _Z80
+
+
+def _row(analysis: CampaignAnalysis, run_id: str | None, load: int | None) -> Point | None:
+    return next((point for point in analysis.points if (point.run_id, point.concurrency) == (run_id, load)), None)
+
+
+def _bar(analysis: CampaignAnalysis, best: Point) -> BreakEven | None:
+    return next(
+        (
+            cost.break_even
+            for cost in analysis.costs
+            if cost.configuration == best.configuration and cost.concurrency == best.concurrency
+        ),
+        None,
+    )

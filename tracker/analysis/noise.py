@@ -1,0 +1,138 @@
+"""Noise between runs, from a free replicate: one configuration has one step time, whatever the drafter."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tracker.analysis.observations import Observation
+from tracker.analysis.priors import Priors
+from tracker.analysis.uncertainty import Component, join_default, pooled_sd
+
+Source = Literal["measured", "other loads", "default"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BetweenRunNoise:
+    """Relative standard deviation between starts of one configuration, at one load."""
+
+    sd: float
+    """Standard deviation of log step time."""
+    df: float
+    """Degrees of freedom; infinite for the default."""
+    source: Source
+    """Where it comes from."""
+    run_ids: tuple[str, ...] = ()
+    """Runs it was read from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineDrift:
+    """How far baselines of one configuration and load lie apart."""
+
+    sd: float
+    """Relative standard deviation, the default where there is one baseline."""
+    df: float
+    """Degrees of freedom; infinite for the default."""
+    range_fraction: float | None
+    """Fastest over slowest, less one; None with one baseline."""
+    run_ids: tuple[str, ...]
+    """The baselines."""
+
+
+def between_runs(observations: Sequence[Observation], priors: Priors) -> dict[int | None, BetweenRunNoise]:
+    """Return the noise between runs per load.
+
+    Runs of one configuration whose rounding ranges overlap are no evidence of noise: rounding explains them. Loads
+    without replicates borrow from loads that have them. A single difference is joined with the default.
+    """
+    groups = replicates(observations)
+    by_load: dict[int | None, list[list[float]]] = defaultdict(list)
+    ids: dict[int | None, list[str]] = defaultdict(list)
+    for (load, _), members in groups.items():
+        if not _rounding_explains(members):
+            by_load[load].append([_log_step(item) for item in members])
+            ids[load] += [item.run_id for item in members]
+    everything = pooled_sd([group for found in by_load.values() for group in found])
+    result: dict[int | None, BetweenRunNoise] = {}
+    for load in {item.concurrency for item in observations}:
+        here = pooled_sd(by_load[load])
+        estimate = everything if here is None else here
+        if estimate is None:
+            result[load] = BetweenRunNoise(sd=priors.between_run_fraction, df=math.inf, source="default")
+            continue
+        sd, df = join_default(*estimate, priors.between_run_fraction)
+        source: Source = "other loads" if here is None else "measured"
+        used = [run_id for found in ids.values() for run_id in found] if here is None else ids[load]
+        result[load] = BetweenRunNoise(sd=sd, df=df, source=source, run_ids=tuple(dict.fromkeys(used)))
+    return result
+
+
+def replicates(observations: Sequence[Observation]) -> dict[tuple[int | None, str], list[Observation]]:
+    """Return speculative runs by load and configuration label, where at least two have a usable step time."""
+    groups: dict[tuple[int | None, str], list[Observation]] = defaultdict(list)
+    for item in observations:
+        if item.speculative and item.times_steps:
+            groups[(item.concurrency, item.configuration.label)].append(item)
+    return {key: members for key, members in groups.items() if len(members) >= 2}
+
+
+def spread_of(members: Sequence[Observation]) -> float | None:
+    """Return the relative SD of step time over runs of one configuration; None below two."""
+    found = pooled_sd([[_log_step(item) for item in members]])
+    return None if found is None else found[0]
+
+
+def drift(baselines: Sequence[Observation], chosen: Observation, priors: Priors) -> BaselineDrift:
+    """Return the drift over all baselines with the configuration and load of the chosen one."""
+    same = [
+        item
+        for item in baselines
+        if item.configuration.label == chosen.configuration.label
+        and item.concurrency == chosen.concurrency
+        and item.throughput is not None
+    ]
+    ids = tuple(item.run_id for item in same)
+    logs = [math.log(item.throughput.value) for item in same if item.throughput is not None]
+    found = pooled_sd([logs])
+    if found is None:
+        return BaselineDrift(sd=priors.baseline_drift_fraction, df=math.inf, range_fraction=None, run_ids=ids)
+    sd, df = join_default(*found, priors.baseline_drift_fraction)
+    return BaselineDrift(sd=sd, df=df, range_fraction=math.exp(max(logs) - min(logs)) - 1, run_ids=ids)
+
+
+def claimed_by_runs(members: Sequence[Observation]) -> float:
+    """Return the relative noise of step time that these runs claim for themselves, from their own repeats.
+
+    The mean over runs of the standard error over repeats; 0 where none was repeated: they claim nothing.
+    """
+    errors = [sd / math.sqrt(count) for sd, count in (item.repeat_log_sd for item in members if item.repeat_log_sd)]
+    return math.fsum(errors) / len(errors) if errors else 0.0
+
+
+def ratio_components(noise: BetweenRunNoise, drift: BaselineDrift, *, runs: int = 1) -> list[Component]:
+    """Return what noise between runs and drift put into the ratio of `runs` candidates' mean to the baseline.
+
+    The baseline is one server too and gets at least the noise between runs. Where both sides rest on one estimate they
+    are one component, with its degrees of freedom counted once.
+    """
+    if noise.sd >= drift.sd:
+        return [Component(name="noise between runs", sd=noise.sd * math.sqrt(1 / runs + 1), df=noise.df)]
+    return [
+        Component(name="noise between runs", sd=noise.sd / math.sqrt(runs), df=noise.df),
+        Component(name="baseline drift", sd=drift.sd, df=drift.df),
+    ]
+
+
+def _log_step(item: Observation) -> float:
+    if item.step_ms is None:
+        raise ValueError(f"{item.run_id} has no step time")
+    return math.log(item.step_ms.value)
+
+
+def _rounding_explains(members: Sequence[Observation]) -> bool:
+    bounds = [item.step_ms.bounds for item in members if item.step_ms is not None]
+    return max(low for low, _ in bounds) <= min(high for _, high in bounds)

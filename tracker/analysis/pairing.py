@@ -1,0 +1,158 @@
+"""Speed of a candidate over a baseline, on the prompts both answered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracker.analysis.noise import BaselineDrift, BetweenRunNoise, ratio_components
+from tracker.analysis.observations import Observation
+from tracker.analysis.priors import Priors
+from tracker.analysis.readings import by_prompt
+from tracker.analysis.uncertainty import Component, Spread, combine, pooled_sd, rounding_component
+from tracker.domain.measurement import RequestRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A candidate's throughput over a baseline's, and how sure that is."""
+
+    speedup: float
+    """Ratio of output tok/s."""
+    spread: Spread
+    """On the measured prompts."""
+    population: Spread
+    """For prompts like these."""
+    components: tuple[Component, ...]
+    """Parts of `spread`."""
+    prompts: int
+    """Prompts behind it."""
+    prompts_assumed: bool
+    """Whether that number is an assumption."""
+    prompts_in_common: int | None
+    """Prompts both answered; None when not known per request."""
+    restricted: bool
+    """Whether prompts that only one side answered were left out."""
+    weak_keys: bool
+    """Whether prompts were matched by category and length only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rate:
+    """One prompt under one server."""
+
+    tokens: float
+    """Mean generated tokens per answer."""
+    seconds: float
+    """Mean latency per answer."""
+
+    @property
+    def log(self) -> float:
+        """Log tokens per second."""
+        return math.log(self.tokens / self.seconds)
+
+
+def compare(
+    candidate: Observation, baseline: Observation, *, noise: BetweenRunNoise, drift: BaselineDrift, priors: Priors
+) -> Comparison | None:
+    """Return the comparison of two observations at one load; None when a throughput is missing.
+
+    Both answered the same prompts: throughputs of the whole pass, idle ends of the pass included. Otherwise: the
+    prompts in common, each prompt once, sum of tokens over sum of the server's latencies.
+    """
+    if candidate.throughput is None or baseline.throughput is None:
+        return None
+    mine, theirs = _rates(candidate.rows), _rates(baseline.rows)
+    keys = sorted(mine.keys() & theirs.keys())
+    restricted = bool(keys) and mine.keys() != theirs.keys()
+    if restricted:
+        speedup = _pooled_rate([mine[key] for key in keys]) / _pooled_rate([theirs[key] for key in keys])
+    else:
+        speedup = candidate.throughput.value / baseline.throughput.value
+    known = len(keys) if keys else _fewest(candidate.prompts, baseline.prompts)
+    prompts = priors.prompts_when_unknown if known is None else known
+    parts = [*ratio_components(noise, drift), _prompt_noise((candidate, baseline), keys, prompts, priors)]
+    parts += _rounding(candidate, baseline)
+    if noise.source == "default":
+        parts += _repeats(candidate, baseline)
+    logs = [mine[key].log - theirs[key].log for key in keys]
+    return Comparison(
+        speedup=speedup,
+        spread=combine(parts),
+        population=combine([*parts, _population(logs, prompts, priors)]),
+        components=tuple(parts),
+        prompts=prompts,
+        prompts_assumed=known is None,
+        prompts_in_common=len(keys) if mine and theirs else None,
+        restricted=restricted,
+        weak_keys=any(key.startswith("weak:") for key in keys),
+    )
+
+
+def _rates(rows: Sequence[RequestRow]) -> dict[str, _Rate]:
+    found = {}
+    for key, group in by_prompt(rows).items():
+        pairs = [
+            (row.output_tokens, row.latency_s)
+            for row in group
+            if row.output_tokens is not None and row.latency_s is not None
+        ]
+        tokens, seconds = math.fsum(first for first, _ in pairs), math.fsum(second for _, second in pairs)
+        if tokens > 0 and seconds > 0:
+            found[key] = _Rate(tokens=tokens / len(pairs), seconds=seconds / len(pairs))
+    return found
+
+
+def _pooled_rate(rates: Sequence[_Rate]) -> float:
+    return math.fsum(rate.tokens for rate in rates) / math.fsum(rate.seconds for rate in rates)
+
+
+def _prompt_noise(
+    sides: tuple[Observation, Observation], keys: Sequence[str], prompts: int, priors: Priors
+) -> Component:
+    """What would change if the same prompts were run again: from repeated prompts, else the default."""
+    groups = [group for side in sides for group in _repeated(side.rows, set(keys))]
+    found = pooled_sd(groups)
+    if found is None:
+        return Component(name="prompts", sd=priors.paired_prompt_fraction / math.sqrt(prompts))
+    sd, df = found
+    return Component(name="prompts", sd=sd * math.sqrt(2 / prompts), df=df)
+
+
+def _repeated(rows: Sequence[RequestRow], keys: set[str]) -> list[list[float]]:
+    groups = []
+    for key, group in by_prompt(rows).items():
+        repeats = {row.repeat for row in group}
+        # A key twice in one pass is two prompts that a weak key cannot tell apart, not a repeat.
+        if key in keys and len(repeats) == len(group) >= 2:
+            rates = _rates_of(group)
+            groups += [rates] if len(rates) >= 2 else []
+    return groups
+
+
+def _rates_of(rows: Sequence[RequestRow]) -> list[float]:
+    return [math.log(row.output_tokens / row.latency_s) for row in rows if row.output_tokens and row.latency_s]
+
+
+def _population(logs: Sequence[float], prompts: int, priors: Priors) -> Component:
+    found = pooled_sd([logs])
+    if found is None:
+        sd = priors.population_prompt_fraction / math.sqrt(prompts)
+        return Component(name="kinds of prompts", sd=sd, df=max(1, prompts - 1))
+    return Component(name="kinds of prompts", sd=found[0] / math.sqrt(len(logs)), df=found[1])
+
+
+def _rounding(candidate: Observation, baseline: Observation) -> list[Component]:
+    readings = [item.throughput for item in (candidate, baseline) if item.throughput is not None]
+    return [rounding_component(*item.bounds) for item in readings if item.low is not None]
+
+
+def _repeats(candidate: Observation, baseline: Observation) -> list[Component]:
+    found = [item.repeat_log_sd for item in (candidate, baseline) if item.repeat_log_sd is not None]
+    return [Component(name="repeats", sd=sd / math.sqrt(count), df=count - 1) for sd, count in found]
+
+
+def _fewest(first: int | None, second: int | None) -> int | None:
+    known = [count for count in (first, second) if count is not None]
+    return min(known, default=None)

@@ -1,0 +1,319 @@
+"""Accept length against training data: forecast, qualify, or refuse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from tracker.analysis._forms import Chain
+from tracker.analysis.acceptance import vocabulary_ceiling
+from tracker.analysis.break_even import spread_of
+from tracker.analysis.observations import Observation
+from tracker.analysis.posterior import LEAST_EFFECTIVE_DRAWS, Posterior, SizeMeasurement, sample
+from tracker.analysis.priors import Priors
+from tracker.analysis.results import BreakEven, Configuration, ForecastPoint, SamplesNeeded, ScalingFit
+from tracker.analysis.results.fits import ScalingStatus
+from tracker.analysis.scaling_points import SizePoint, collect, differences, unknown_budget
+from tracker.analysis.uncertainty import HIGH_QUANTILE, LOW_QUANTILE, FloatArray
+from tracker.analysis.words import listed, percent, size
+from tracker.domain.record import StoredRun
+
+MAX_SAMPLES = 10_000_000
+_GRID_PER_DECADE = 40
+_WORST_RESIDUAL_SE = 3.0
+_LADDER = (1, 2, 3, 5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A fit together with what it was fitted on."""
+
+    fit: ScalingFit
+    """What the memo shows."""
+    points: tuple[SizePoint, ...]
+    """Sizes."""
+    chain: Chain | None
+    """What the configuration allows; None without sizes."""
+
+
+def analyse_scaling(
+    observations: Sequence[Observation],
+    trainings: Sequence[StoredRun],
+    *,
+    load: int | None,
+    prefer: Configuration | None,
+    bars: Mapping[tuple[str, int | None], BreakEven],
+    priors: Priors,
+    seed: int,
+) -> Curve:
+    """Return the scaling fit of the configuration that served most sizes at `load`.
+
+    Args:
+        observations: Runs of the comparison group.
+        trainings: Training runs, for sizes that the benchmarks do not carry themselves.
+        load: Streams.
+        prefer: Configuration that wins a tie.
+        bars: Break-even by configuration label and load.
+        priors: Assumptions.
+        seed: Seed of the draws.
+    """
+    points = collect(observations, trainings, load=load, prefer=prefer, priors=priors)
+    if not points:
+        return Curve(fit=_no_sizes(load), points=(), chain=None)
+    configuration = points[0].observation.configuration
+    bar = bars.get((configuration.label, load))
+    chain, assumed = chain_of(points, priors)
+    reasons = differences(points)
+    posterior = sample(measured_sizes(points), chain=chain, priors=priors, seed=seed)
+    worst = _worst_residual(points, posterior)
+    reasons += _misfit(worst, posterior)
+    if reasons:
+        fit = ScalingFit(
+            status="refused",
+            reason=" ".join(reasons),
+            cure=_cure_refused(points),
+            configuration=configuration,
+            concurrency=load,
+            points=tuple(point.shown() for point in points),
+            break_even=bar,
+            ceiling=chain.max_length,
+            effective_sample_size=posterior.effective_draws,
+            worst_residual_se=worst,
+            max_acceptance=chain.max_acceptance,
+            assumed_num_steps=assumed,
+        )
+        return Curve(fit=fit, points=tuple(points), chain=chain)
+    share = data_share(points, posterior, seed)
+    needed = None if bar is None else samples_needed(posterior, bar, seed)
+    status, reason, cure = _quality(points, share, needed, bar, chain, assumed, priors)
+    fit = ScalingFit(
+        status=status,
+        reason=reason,
+        cure=cure,
+        configuration=configuration,
+        concurrency=load,
+        points=tuple(point.shown() for point in points),
+        forecast=_forecast(points, posterior, bar, seed),
+        samples_to_break_even=needed,
+        break_even=bar,
+        ceiling=chain.max_length,
+        data_share=share,
+        effective_sample_size=posterior.effective_draws,
+        worst_residual_se=worst,
+        max_acceptance=chain.max_acceptance,
+        assumed_num_steps=assumed,
+    )
+    return Curve(fit=fit, points=tuple(points), chain=chain)
+
+
+def chain_of(points: Sequence[SizePoint], priors: Priors) -> tuple[Chain, int | None]:
+    """Return what the served configuration allows, and the number of steps that had to be assumed, if any."""
+    configuration = points[0].observation.configuration
+    recorded = configuration.num_steps
+    steps = priors.assumed_num_steps if recorded is None else recorded
+    drafters = [point.observation.record.drafter for point in points]
+    known = [
+        drafter.vocabulary_coverage_fraction
+        for drafter in drafters
+        if drafter is not None and drafter.vocabulary_coverage_fraction is not None
+    ]
+    coverage = min(known, default=1.0)
+    return (
+        Chain(
+            num_steps=steps,
+            max_acceptance=min(coverage, priors.acceptance_ceiling),
+            max_length=vocabulary_ceiling(coverage, steps),
+        ),
+        steps if recorded is None else None,
+    )
+
+
+def break_even_draws(bar: BreakEven, count: int, seed: int) -> FloatArray:
+    """Return draws of a break-even, log-normal around its value, shape (count,)."""
+    score = np.random.default_rng(seed + 11).standard_normal(count)
+    return np.asarray(bar.value * np.exp(spread_of(bar).sd * score), dtype=np.float64)
+
+
+def samples_needed(posterior: Posterior, bar: BreakEven, seed: int) -> SamplesNeeded:
+    """Return training samples to break even; open ends are draws that do not reach it by 10 million."""
+    start = posterior.priors.reference_samples if posterior.largest is None else posterior.largest
+    lowest = min(1000.0, start / 10)
+    grid = np.geomspace(lowest, MAX_SAMPLES, int(_GRID_PER_DECADE * math.log10(MAX_SAMPLES / lowest)) + 1)
+    goal = break_even_draws(bar, len(posterior.discrepancy), seed)
+    first = np.full(len(goal), np.inf)
+    for samples in grid[::-1]:
+        first = np.where(posterior.lengths(float(samples)) >= goal, samples, first)
+    low, median, high = (
+        float(part) for part in np.quantile(first, (LOW_QUANTILE, 0.5, HIGH_QUANTILE), method="inverted_cdf")
+    )
+    return SamplesNeeded(
+        low=_finite(low), median=_finite(median), high=_finite(high), p_never=float(np.isinf(first).mean())
+    )
+
+
+def data_share(points: Sequence[SizePoint], posterior: Posterior, seed: int) -> float:
+    """Return the share of the forecast slope that comes from data: 1 - var(slope | data) / var(slope | prior).
+
+    The slope is the gain over the decade beyond the largest size. With one size it is 0 by definition: a level says
+    nothing about a slope.
+    """
+    if len({point.samples for point in points}) < 2:
+        return 0.0
+    largest = max(point.samples for point in points)
+    prior = sample((), chain=posterior.chain, priors=posterior.priors, seed=seed)
+    variances = []
+    for draws in (posterior, prior):
+        gains = _curve(draws, 10.0 * largest) - _curve(draws, float(largest))
+        variances.append(float(np.var(gains)))
+    return float(np.clip(1 - variances[0] / variances[1], 0.0, 1.0))
+
+
+def _curve(posterior: Posterior, samples: float) -> FloatArray:
+    """Return accept length without the discrepancy, which is no part of the slope."""
+    flat = replace(posterior, discrepancy=np.zeros_like(posterior.discrepancy))
+    return flat.lengths(samples)
+
+
+def _finite(value: float) -> float | None:
+    return None if math.isinf(value) else value
+
+
+def measured_sizes(points: Sequence[SizePoint]) -> tuple[SizeMeasurement, ...]:
+    """Return the sizes as the fit sees them."""
+    return tuple(SizeMeasurement(samples=point.samples, length=point.length, se=point.se) for point in points)
+
+
+def _no_sizes(load: int | None) -> ScalingFit:
+    return ScalingFit(
+        status="refused",
+        reason="No usable run names the number of samples its drafter was trained on.",
+        cure="Log the drafter's training with --samples.",
+        concurrency=load,
+    )
+
+
+def _worst_residual(points: Sequence[SizePoint], posterior: Posterior) -> float:
+    tau = posterior.priors.tau
+    return max(
+        abs(point.length - float(np.mean(_curve(posterior, point.samples)))) / math.hypot(point.se, tau)
+        for point in points
+    )
+
+
+def _misfit(worst: float, posterior: Posterior) -> list[str]:
+    found = []
+    if worst > _WORST_RESIDUAL_SE:
+        found.append(f"None of the three forms passes through the sizes: one lies {worst:.1f} standard errors off.")
+    if posterior.effective_draws < LEAST_EFFECTIVE_DRAWS:
+        found.append(
+            f"The forms hardly meet the data: {posterior.effective_draws:.0f} effective draws after refinement, "
+            f"{LEAST_EFFECTIVE_DRAWS} are needed."
+        )
+    return found
+
+
+def _cure_refused(points: Sequence[SizePoint]) -> str:
+    steps = [point.training.optimizer_steps for point in points]
+    known = [step for step in steps if step is not None]
+    if differences(points) and known and len(set(known)) > 1:
+        most = max(known)
+        short = [size(point.samples) for point in points if point.training.optimizer_steps not in (None, most)]
+        return f"Retrain the sizes {listed(short)} for {size(most)} steps, as the others, and serve them again."
+    if differences(points):
+        return "Train the sizes on one mix with equal passes over the data, and serve them in one configuration."
+    return "Serve one more size between the measured ones, on the same prompts."
+
+
+def _quality(
+    points: Sequence[SizePoint],
+    share: float,
+    needed: SamplesNeeded | None,
+    bar: BreakEven | None,
+    chain: Chain,
+    assumed: int | None,
+    priors: Priors,
+) -> tuple[ScalingStatus, str | None, str | None]:
+    sizes = sorted({point.samples for point in points})
+    reasons = []
+    if len(sizes) == 1:
+        reasons.append(
+            "One training size gives no slope: 0 % of the slope comes from these data, all of it from "
+            "published drafters "
+            f"(priors {priors.version})."
+        )
+    elif len(sizes) == 2 or sizes[-1] < 10 * sizes[0]:
+        reasons.append(f"{len(sizes)} sizes, less than three over a decade: read the range, not the median.")
+    if len(sizes) > 1 and share < 0.5:
+        reasons.append(f"Mostly prior: {percent(share)} of the slope comes from these data.")
+    if unknown_budget(points):
+        reasons.append("Passes over the data were not recorded for every size; equal ones are assumed.")
+    reasons += _not_monotone(points)
+    if assumed is not None:
+        reasons.append(f"Draft steps were not recorded; {assumed} are assumed.")
+    reasons += _bar_reasons(points, bar, chain)
+    if needed is not None and _wide(needed):
+        reasons.append("The samples needed cannot be planned from these data: their interval is wider than a decade.")
+    cure = None
+    if reasons:
+        low = max(1, sizes[0] // 10)
+        cure = (
+            f"Train one size far from the measured ones: {size(low)} or {size(10 * sizes[-1])} samples, same "
+            "mix and passes, "
+            "served on the same prompts. Range narrows the forecast more than count."
+        )
+    return ("qualified" if reasons else "forecast"), (" ".join(reasons) or None), cure
+
+
+def _bar_reasons(points: Sequence[SizePoint], bar: BreakEven | None, chain: Chain) -> list[str]:
+    if bar is None:
+        return ["There is no break-even to reach: no baseline at this load."]
+    if bar.value > chain.max_length:
+        return [f"Break-even {bar.value:.2f} is unreachable: a perfect drafter yields {chain.max_length:.2f}."]
+    if max(point.length for point in points) >= bar.high:
+        return [f"Break-even {bar.value:.2f} is already reached."]
+    return []
+
+
+def _not_monotone(points: Sequence[SizePoint]) -> list[str]:
+    for before, after in pairwise(points):
+        gap = before.length - after.length
+        if after.samples > before.samples and gap > 2 * math.hypot(before.se, after.se):
+            return [
+                f"Accept length falls from {before.length:.2f} at {size(before.samples)} to {after.length:.2f} at "
+                f"{size(after.samples)} samples: look for over-training, another seed or another mix first."
+            ]
+    return []
+
+
+def _wide(needed: SamplesNeeded) -> bool:
+    return needed.low is not None and (needed.high is None or needed.high > 10 * needed.low)
+
+
+def _forecast(
+    points: Sequence[SizePoint], posterior: Posterior, bar: BreakEven | None, seed: int
+) -> tuple[ForecastPoint, ...]:
+    smallest, largest = points[0].samples, points[-1].samples
+    goal = None if bar is None else break_even_draws(bar, len(posterior.discrepancy), seed)
+    decades = range(math.floor(math.log10(smallest)), int(math.log10(MAX_SAMPLES)) + 1)
+    sizes = {step * 10**decade for decade in decades for step in _LADDER} | {point.samples for point in points}
+    found = []
+    for samples in sorted(value for value in sizes if smallest <= value <= MAX_SAMPLES):
+        draws = posterior.lengths(samples)
+        low, first, median, third, high = (float(part) for part in np.quantile(draws, (0.1, 0.25, 0.5, 0.75, 0.9)))
+        found.append(
+            ForecastPoint(
+                samples=samples,
+                low=low,
+                median=median,
+                high=high,
+                quartile_low=first,
+                quartile_high=third,
+                p_break_even=None if goal is None else float((draws >= goal).mean()),
+                speculative=samples > 10 * largest,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,191 @@
+"""Which runs form one scaling curve, and what forbids to read them as one."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracker.analysis.observations import Observation
+from tracker.analysis.priors import Priors
+from tracker.analysis.results import Configuration, ScalingPoint
+from tracker.analysis.uncertainty import Spread, around
+from tracker.analysis.words import listed, size
+from tracker.domain.record import RunRecord, StoredRun
+from tracker.domain.training import Training
+
+# Sizes count as trained alike while epochs, or samples seen, agree within this factor.
+_ALIKE_FACTOR = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizePoint:
+    """One training size on the curve."""
+
+    observation: Observation
+    """Run that served it."""
+    training: Training
+    """Its training."""
+    samples: int
+    """Training samples."""
+    length: float
+    """Served accept length."""
+    se: float
+    """Standard error on the fixed prompt set: rounding and verify steps; the prompts shift all sizes together."""
+
+    def shown(self) -> ScalingPoint:
+        """Return the point as the memo shows it."""
+        return ScalingPoint(
+            samples=self.samples,
+            accept_length=around(self.length, Spread(sd=self.se / self.length, df=math.inf)),
+            run_id=self.observation.run_id,
+            optimizer_steps=self.training.optimizer_steps,
+            epochs=epochs_of(self.training),
+        )
+
+
+def training_of(record: RunRecord, trainings: Sequence[StoredRun]) -> Training | None:
+    """Return the training behind a benchmarked drafter: recorded with it, else from its training run."""
+    if record.training is not None and record.training.samples is not None:
+        return record.training
+    wanted = None if record.training is None else record.training.trained_from
+    for run in trainings:
+        other = run.record.drafter
+        same = other is not None and record.drafter is not None and other.identity == record.drafter.identity
+        if run.record.training is not None and (run.run_id == wanted or same):
+            return run.record.training
+    return record.training
+
+
+def epochs_of(training: Training) -> float | None:
+    """Return passes over the data: as recorded, else samples seen over samples."""
+    if training.epochs is not None:
+        return training.epochs
+    seen = seen_of(training)
+    return None if seen is None or not training.samples else seen / training.samples
+
+
+def seen_of(training: Training) -> float | None:
+    """Return samples processed, repeats included; None when it does not follow from what was recorded."""
+    if training.samples_seen is not None:
+        return training.samples_seen
+    if training.optimizer_steps is not None and training.batch_size is not None:
+        return training.optimizer_steps * training.batch_size
+    if training.epochs is not None and training.samples is not None:
+        return training.epochs * training.samples
+    return None
+
+
+def collect(
+    observations: Sequence[Observation],
+    trainings: Sequence[StoredRun],
+    *,
+    load: int | None,
+    prefer: Configuration | None,
+    priors: Priors,
+) -> list[SizePoint]:
+    """Return the sizes of the configuration that served most of them at `load`, ascending; ties go to `prefer`."""
+    by_configuration: dict[str, list[SizePoint]] = defaultdict(list)
+    for item in observations:
+        if not (
+            item.speculative and item.excluded_reason is None and item.length is not None and not item.step_time_only
+        ):
+            continue
+        training = training_of(item.record, trainings)
+        if item.concurrency != load or training is None or not training.samples:
+            continue
+        by_configuration[item.configuration.label].append(
+            SizePoint(
+                observation=item,
+                training=training,
+                samples=training.samples,
+                length=item.length.value,
+                se=_standard_error(item, priors),
+            )
+        )
+    if not by_configuration:
+        return []
+    label = max(
+        by_configuration,
+        key=lambda name: (
+            len({point.samples for point in by_configuration[name]}),
+            prefer is not None and name == prefer.label,
+            name,
+        ),
+    )
+    return sorted(by_configuration[label], key=lambda point: (point.samples, point.observation.run_id))
+
+
+def _standard_error(item: Observation, priors: Priors) -> float:
+    if item.length is None:
+        raise ValueError(f"{item.run_id} has no accept length")
+    rounding = (item.length.bounds[1] - item.length.bounds[0]) / math.sqrt(12)
+    relative = item.token_log_se
+    if relative is None:
+        count = priors.prompts_when_unknown if item.prompts is None else item.prompts
+        relative = priors.paired_prompt_fraction / math.sqrt(count)
+    return math.hypot(rounding, relative * item.length.value)
+
+
+def differences(points: Sequence[SizePoint]) -> list[str]:
+    """Return what differs between sizes besides the data, each as a sentence; any of them forbids a curve."""
+    found = []
+    for name, values in (
+        ("data mix", {point.training.mix for point in points} - {None}),
+        ("target", {_target(point) for point in points} - {None}),
+    ):
+        if len(values) > 1:
+            found.append(f"The sizes differ in {name}: {listed(sorted(str(value) for value in values))}.")
+    budget = _budget_difference(points)
+    return found if budget is None else [*found, budget]
+
+
+def unknown_budget(points: Sequence[SizePoint]) -> bool:
+    """Return whether epochs or samples seen are missing for a size, where there are several."""
+    return len({point.samples for point in points}) > 1 and any(epochs_of(point.training) is None for point in points)
+
+
+def _target(point: SizePoint) -> str | None:
+    target = point.observation.record.target
+    return None if target is None else target.name
+
+
+def _budget_difference(points: Sequence[SizePoint]) -> str | None:
+    epochs = [epochs_of(point.training) for point in points]
+    seen = [seen_of(point.training) for point in points]
+    known_epochs = [value for value in epochs if value is not None]
+    known_seen = [value for value in seen if value is not None]
+    if len({point.samples for point in points}) < 2:
+        return None
+    if len(known_epochs) < len(points) and len(known_seen) < len(points):
+        return _step_difference(points)
+    if _alike(known_epochs) or _alike(known_seen):
+        return None
+    steps = [point.training.optimizer_steps for point in points]
+    sizes = listed([size(point.samples) for point in points])
+    if None not in steps:
+        what = f"training steps were {listed([size(step) for step in steps if step is not None])} for {sizes} samples"
+    else:
+        what = f"passes over the data were {listed([f'{value:.1f}' for value in known_epochs])} for {sizes} samples"
+    return f"Data and training budget grew together: {what}. More data and more training cannot be told apart."
+
+
+def _step_difference(points: Sequence[SizePoint]) -> str | None:
+    """Judge by optimizer steps where the batch is not recorded: steps in proportion to samples, or equal, are clean."""
+    steps = [point.training.optimizer_steps for point in points]
+    known = [step for step in steps if step is not None]
+    if len(known) < len(points):
+        return None
+    ratios = [step / point.samples for step, point in zip(known, points, strict=True)]
+    if _alike(ratios) or _alike([float(step) for step in known]):
+        return None
+    sizes = listed([size(point.samples) for point in points])
+    return (
+        f"Data and training budget grew together: training steps were {listed([size(step) for step in known])} for "
+        f"{sizes} samples. More data and more training cannot be told apart."
+    )
+
+
+def _alike(values: Sequence[float]) -> bool:
+    return bool(values) and max(values) <= min(values) * _ALIKE_FACTOR

@@ -1,0 +1,179 @@
+"""The three-valued verdict per load, from intervals alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tracker.analysis.baselines import Reference
+from tracker.analysis.observations import Observation
+from tracker.analysis.pairing import Comparison, compare
+from tracker.analysis.power import equivalence, minimal_detectable_effect
+from tracker.analysis.priors import Priors
+from tracker.analysis.results import LoadVerdict, Verdict
+from tracker.analysis.results.evidence import LoadStatus, VerdictStatus
+from tracker.analysis.uncertainty import around
+from tracker.analysis.words import percent, streams
+from tracker.domain.estimate import Estimate
+from tracker.domain.workload import Hardware
+
+
+def comparisons(
+    observations: Sequence[Observation], references: Mapping[int | None, Reference], priors: Priors
+) -> dict[tuple[str, int | None], Comparison]:
+    """Return the comparison of every speculative observation with a throughput to its load's baseline."""
+    found = {}
+    for item in observations:
+        reference = references.get(item.concurrency)
+        if reference is None or item is reference.baseline or item.step_time_only:
+            continue
+        result = compare(item, reference.baseline, noise=reference.noise, drift=reference.drift, priors=priors)
+        if result is not None:
+            found[(item.run_id, item.concurrency)] = result
+    return found
+
+
+def best_candidate(
+    observations: Sequence[Observation], compared: Mapping[tuple[str, int | None], Comparison], load: int | None
+) -> Observation | None:
+    """Return the fastest usable candidate at `load`: by speed-up where there is a baseline, else by throughput."""
+    usable = [item for item in observations if item.speculative and item.contends and item.concurrency == load]
+
+    def speed(item: Observation) -> tuple[float, float, str]:
+        found = compared.get((item.run_id, load))
+        raw = 0.0 if item.throughput is None else item.throughput.value
+        return (0.0 if found is None else found.speedup, raw, item.run_id)
+
+    return max(usable, key=speed, default=None)
+
+
+def judge(
+    observations: Sequence[Observation],
+    references: Mapping[int | None, Reference],
+    compared: Mapping[tuple[str, int | None], Comparison],
+    *,
+    load: int | None,
+    priors: Priors,
+) -> LoadVerdict:
+    """Return the verdict at one load."""
+    best = best_candidate(observations, compared, load)
+    reference = references.get(load)
+    found = None if best is None else compared.get((best.run_id, load))
+    if best is None or reference is None or found is None:
+        return LoadVerdict(
+            concurrency=load,
+            status="undecided",
+            best_run_id=None if best is None else best.run_id,
+            baseline_run_id=None if reference is None else reference.baseline.run_id,
+            speedup=Estimate(reason="nothing to compare"),
+            smallest_detectable=None,
+            reason=_missing(best, reference, load),
+        )
+    speedup = around(found.speedup, found.spread)
+    status, reason = _status(found, speedup, reference, priors)
+    return LoadVerdict(
+        concurrency=load,
+        status=status,
+        best_run_id=best.run_id,
+        baseline_run_id=reference.baseline.run_id,
+        speedup=speedup,
+        smallest_detectable=found.spread.detectable(),
+        reason=reason,
+        prompts_in_common=found.prompts_in_common,
+    )
+
+
+def overall(
+    by_load: Sequence[LoadVerdict],
+    *,
+    decision_load: int | None,
+    population: Comparison | None,
+    hardware: Hardware | None,
+    priors: Priors,
+) -> Verdict:
+    """Return the campaign's verdict: mixed when loads differ."""
+    statuses = {item.status for item in by_load}
+    status: VerdictStatus = "undecided" if not statuses else "mixed"
+    if len(statuses) == 1:
+        status = by_load[0].status
+    return Verdict(
+        status=status,
+        scope=_scope(by_load, population, hardware),
+        decision_concurrency=decision_load,
+        by_concurrency=tuple(by_load),
+        population_speedup=Estimate(reason="no comparison at the decision load")
+        if population is None
+        else around(population.speedup, population.population),
+        population_note=None if population is None else _population_note(population, priors),
+    )
+
+
+def _status(found: Comparison, speedup: Estimate, reference: Reference, priors: Priors) -> tuple[LoadStatus, str]:
+    apart, effect = reference.drift.range_fraction, abs(math.log(found.speedup))
+    if apart is not None and math.log1p(apart) >= effect:
+        return "undecided", (
+            f"{len(reference.drift.run_ids)} baselines differ by {percent(apart)}, "
+            f"at least as much as the effect of {percent(math.expm1(effect))}; measure the baseline before and after."
+        )
+    rests = f"Interval from {_sources(found)}."
+    if speedup.low is not None and speedup.low > 1:
+        return "faster", rests
+    if speedup.high is not None and speedup.high < 1:
+        return "slower", rests
+    level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
+    if level == "equivalent":
+        return "undecided", f"Equivalent within {percent(priors.equivalence_margin_fraction)}. {rests}"
+    return "undecided", f"The interval contains 1. {rests} {_cure(found)}"
+
+
+def _sources(found: Comparison) -> str:
+    merged: dict[str, float] = {}
+    for part in found.components:
+        merged[part.name] = math.hypot(merged.get(part.name, 0.0), part.sd)
+    named = sorted(((sd, name) for name, sd in merged.items() if sd >= 5e-4), reverse=True)
+    return ", ".join(f"{name} ({percent(sd)})" for sd, name in named) or "exact counts"
+
+
+def _cure(found: Comparison) -> str:
+    largest = max(found.components, key=lambda part: part.sd)
+    if largest.name == "prompts":
+        return "More prompts would decide it."
+    return "Repeats on freshly started servers, with the baseline in between, would decide it."
+
+
+def _missing(best: Observation | None, reference: Reference | None, load: int | None) -> str:
+    where = streams(load)
+    if best is None and reference is None:
+        return f"No usable run at {where}."
+    if best is None:
+        return f"No usable candidate at {where}."
+    return f"No baseline at {where}: run the same workload on a server without speculation."
+
+
+def _scope(by_load: Sequence[LoadVerdict], population: Comparison | None, hardware: Hardware | None) -> str:
+    parts = []
+    if population is not None:
+        parts.append("these prompts" if population.prompts_assumed else f"these {population.prompts} prompts")
+    loads = [item.concurrency for item in by_load if item.concurrency is not None]
+    if loads:
+        counts = ", ".join(str(load) for load in loads[:-1])
+        parts.append(streams(loads[0]) if len(loads) == 1 else f"{counts} and {loads[-1]} streams")
+    if hardware is not None and hardware.gpu is not None:
+        count = "" if hardware.gpu_count is None else f"{hardware.gpu_count} x "
+        parts.append(f"{count}{hardware.gpu}")
+    return ", ".join(parts) or "no runs"
+
+
+def _population_note(found: Comparison, priors: Priors) -> str:
+    sd = priors.paired_prompt_fraction
+    effect = minimal_detectable_effect(sd=sd, prompts=found.prompts)
+    count = "One prompt" if found.prompts == 1 else f"{found.prompts} prompts"
+    assumed = " (their number is assumed)" if found.prompts_assumed else ""
+    if effect is None:
+        return f"{count}{assumed} cannot speak for others."
+    return (
+        f"{count}{assumed} support a statement about these prompts. For others like them the interval is wider; "
+        "a fresh "
+        "paired test of this size at the usual 5 % level would miss most differences below "
+        f"{percent(math.expm1(effect))}."
+    )
