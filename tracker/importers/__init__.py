@@ -14,9 +14,10 @@ from pathlib import Path
 from tracker import plugins
 from tracker.errors import InputError, UnknownFormatError
 from tracker.importers import _source
+from tracker.importers._typed import from_values
 from tracker.importers.base import ImportedRun, Importer
 
-__all__ = ["ImportedRun", "Importer", "detect", "formats", "read"]
+__all__ = ["ImportedRun", "Importer", "detect", "formats", "from_values", "read"]
 
 
 def formats() -> dict[str, Importer]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -62,11 +63,11 @@ class _Sums:
             self.without_key += 1
         else:
             self.keys.add(row.prompt_key)
-        for name in _COUNTS:
-            value = getattr(row, name)
+        totals, carriers = self.totals, self.carriers
+        for name, value in zip(_COUNTS, _counts_of(row), strict=True):
             if value is not None:
-                self.totals[name] = self.totals.get(name, 0) + value
-                self.carriers[name] = self.carriers.get(name, 0) + 1
+                totals[name] = totals.get(name, 0) + value
+                carriers[name] = carriers.get(name, 0) + 1
         if row.accepted_histogram is not None:
             self.histograms += 1
             _add_elementwise(self.histogram, row.accepted_histogram)
@@ -112,6 +113,7 @@ _COUNTS = (
     "accepted_drafts",
     "proposed_drafts",
 )
+_counts_of = operator.attrgetter(*_COUNTS)
 _Key = tuple[int | None, int, str | None]
 
 

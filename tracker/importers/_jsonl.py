@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tracker.errors import InputError
 from tracker.importers import _source
 
@@ -38,6 +40,8 @@ class Fields:
             InputError: The value is no count.
         """
         value = self.data.get(key)
+        if type(value) is int and 0 <= value < MAX_COUNT:
+            return value
         if value is None or (value == -1 and not isinstance(value, bool)):
             return None
         if isinstance(value, float) and value.is_integer():
@@ -53,6 +57,8 @@ class Fields:
             InputError: The value is no number, or negative.
         """
         value = self.data.get(key)
+        if type(value) is float and 0 <= value < math.inf:
+            return value
         if value is None or (value == -1 and not isinstance(value, bool)):
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -81,7 +87,9 @@ class Fields:
         value = self.data.get(key)
         if value is None:
             return None
-        if not isinstance(value, list) or not all(type(item) is int and 0 <= item < MAX_COUNT for item in value):
+        if value == []:
+            return ()
+        if not isinstance(value, list) or set(map(type, value)) != {int} or min(value) < 0 or max(value) >= MAX_COUNT:
             raise self.error(key, "is no list of counts")
         return tuple(value)
 
@@ -137,6 +145,11 @@ def parse(content: bytes | str) -> Any:
     Raises:
         ValueError: It is no JSON, is not UTF-8, or nests deeper than any tool does.
     """
+    try:
+        # Three times as fast as the standard library, which then has the word on everything not strictly JSON.
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError):
+        pass
     try:
         return json.loads(content)
     except RecursionError as error:

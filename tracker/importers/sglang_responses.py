@@ -242,12 +242,18 @@ def _time(info: _jsonl.Fields, key: str) -> float | None:
 
 def _first_count(info: _jsonl.Fields, keys: tuple[str, ...]) -> int | None:
     """Return the first of several names for one count."""
-    return next((value for key in keys if (value := info.count(key)) is not None), None)
+    for key in keys:
+        if (value := info.count(key)) is not None:
+            return value
+    return None
 
 
 def _first_histogram(info: _jsonl.Fields) -> tuple[int, ...] | None:
     """Return the histogram of accepted drafts under whichever name."""
-    return next((value for key in _HISTOGRAM if (value := info.counts(key))), None)
+    for key in _HISTOGRAM:
+        if value := info.counts(key):
+            return value
+    return None
 
 
 def _passes(content: _Content) -> tuple[list[_cells.Pass], list[Finding]]:

@@ -39,21 +39,29 @@ class Table:
         Raises:
             InputError: There is no column with throughput or accept length, or a row is malformed.
         """
-        table = _tabletext.read(path, _source.read_text(path))
-        columns = _columns.resolve(table.header)
-        _require_measured(columns, table, str(path))
-        percent = _rows.percent_columns(columns, table.rows)
-        rows = [Cells(row=row, columns=columns, where=f"{path}:{row.line}", percent=percent) for row in table.rows]
-        if not rows:
-            raise InputError(
-                "the table has no whole row" + (f": {table.cut}" if table.cut else ""),
-                where=str(path),
-                hint="Each row below the header is one run.",
-            )
-        named = _named_findings(columns, rows, table)
-        if _wide.names_configurations(columns):
-            return _wide.runs(rows, named, missing=table.cut)
-        return tuple(_run(index, cells, named, table.cut) for index, cells in enumerate(rows))
+        return runs(_tabletext.read(path, _source.read_text(path)), where=str(path))
+
+
+def runs(table: _tabletext.Table, *, where: str) -> tuple[ImportedRun, ...]:
+    """Return one run a row, or one a configuration of a wide table.
+
+    Raises:
+        InputError: There is no column with throughput or accept length, or a row is malformed.
+    """
+    columns = _columns.resolve(table.header)
+    _require_measured(columns, table, where)
+    percent = _rows.percent_columns(columns, table.rows)
+    rows = [Cells(row=row, columns=columns, where=f"{where}:{row.line}", percent=percent) for row in table.rows]
+    if not rows:
+        raise InputError(
+            "the table has no whole row" + (f": {table.cut}" if table.cut else ""),
+            where=where,
+            hint="Each row below the header is one run.",
+        )
+    named = _named_findings(columns, rows, table)
+    if _wide.names_configurations(columns):
+        return _wide.runs(rows, named, missing=table.cut)
+    return tuple(_run(index, cells, named, table.cut) for index, cells in enumerate(rows))
 
 
 def _require_measured(columns: Sequence[Column], table: _tabletext.Table, path: str) -> None:
