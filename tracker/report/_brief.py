@@ -1,0 +1,219 @@
+"""The four lines under the verdict: Asked of you, Why, Do next, Least certain; at most 30 words each."""
+
+from __future__ import annotations
+
+from tracker.analysis.results import NextExperiment, OptionAssessment
+from tracker.report import format as fmt
+from tracker.report import numbers as num
+from tracker.report._least_certain import least_certain
+from tracker.report._verdict_text import load_words, returns_production
+from tracker.report._why import why
+from tracker.report.reading import Reading
+from tracker.report.spans import (
+    Part,
+    Rich,
+    Span,
+    capital,
+    fit_words,
+    known,
+    label,
+    listing,
+    number,
+    quote,
+    rich,
+    sentence,
+)
+from tracker.report.view_parts import BriefItem
+
+WORD_LIMIT = 30
+
+
+def brief(reading: Reading) -> tuple[BriefItem, ...]:
+    """Return the four lines, in their fixed order; none when nothing is new."""
+    if reading.state == "nothing_new":
+        return ()
+    lead, rest = _ASKS[reading.state](reading)
+    return (
+        BriefItem(label="Asked of you", lead=lead, text=_within(lead, rest)),
+        BriefItem(label="Why", lead=Rich(), text=fit_words(WORD_LIMIT, *why(reading))),
+        BriefItem(label="Do next", lead=Rich(), text=do_next(reading)),
+        BriefItem(label="Least certain", lead=Rich(), text=fit_words(WORD_LIMIT, *least_certain(reading))),
+    )
+
+
+def pays(option: OptionAssessment | None) -> bool:
+    """Whether an option is worth asking for: it costs something, and is expected to earn more than that."""
+    return (
+        option is not None
+        and option.cost_gpu_hours is not None
+        and option.cost_gpu_hours > 0
+        and option.net_gpu_hours.value is not None
+        and option.net_gpu_hours.value > 0
+    )
+
+
+def cost(option: OptionAssessment) -> Span:
+    """Return an option's price in GPU-hours."""
+    value = known(option.cost_gpu_hours)
+    formula = f"options[{option.key}].cost_gpu_hours, from the prices in campaign.toml"
+    return number(fmt.gpu_hours(value), value, formula, unit="GPU-hours", kind="assumed")
+
+
+def deployed_words(reading: Reading) -> Rich:
+    """Return what is deployed now, in the words of the campaign or of its row, with its speed."""
+    campaign, point = reading.analysis.campaign, reading.deployed
+    if campaign.deployed is None and point is None:
+        return Rich()
+    words = campaign.deployed or ("" if point is None else reading.names.row(point))
+    parts: list[Part] = [label(words)]
+    if point is not None and point.throughput_tok_s.value is not None:
+        parts += [", ", num.tok_s(point), " tok/s"]
+    return rich(*parts)
+
+
+def do_next(reading: Reading) -> Rich:
+    """Return the cheapest experiment worth doing, with its cost and chance."""
+    experiment = reading.decision.next_experiment
+    if experiment is None:
+        if reading.state == "no_baseline":
+            return rich("Run the baseline on the same prompts and load, before and after the next drafter run.")
+        cure = reading.analysis.scaling.cure
+        if cure:
+            return fit_words(WORD_LIMIT, sentence(quote(capital(cure), "scaling.cure")))
+        return rich("Nothing cheap would change the choice.")
+    title = quote(experiment.title.rstrip("."), "next_experiment.title")
+    facts = [part for part in (experiment_cost(experiment), experiment_chance(reading, experiment)) if part]
+    tail = rich(": ", *_commas(facts)) if facts else Rich()
+    return fit_words(WORD_LIMIT, sentence(rich(title, tail)))
+
+
+def experiment_cost(experiment: NextExperiment) -> Rich:
+    """Return `under 1 GPU-hour`, `12 GPU-hours`; empty when not known."""
+    value = experiment.cost_gpu_hours
+    if value is None:
+        return Rich()
+    formula = "next_experiment.cost_gpu_hours"
+    if value < 1:
+        return rich("under ", number("1", value, formula, unit="GPU-hours", kind="assumed"), " GPU-hour")
+    return rich(number(fmt.gpu_hours(value), value, formula, unit="GPU-hours", kind="assumed"), " GPU-hours")
+
+
+def experiment_chance(reading: Reading, experiment: NextExperiment) -> Rich:
+    """Return the chance of the outcome hoped for: `about even odds to beat 90.0`, `chance 0.35`."""
+    value = experiment.p_success
+    if value is None:
+        return Rich()
+    baseline = reading.baseline
+    goal: Part = "" if baseline is None else rich(" to beat ", num.tok_s(baseline))
+    if experiment.p_is_judgement and 0.4 <= value <= 0.6:
+        return rich("about even odds", goal)
+    how = " by judgement" if experiment.p_is_judgement else ""
+    return rich("chance ", number(fmt.fixed(value, 2), value, "next_experiment.p_success"), how, goal)
+
+
+def _commas(parts: list[Rich]) -> list[Part]:
+    out: list[Part] = []
+    for part in parts:
+        out += [", ", part] if out else [part]
+    return out
+
+
+def _within(lead: Rich, rest: list[Rich]) -> Rich:
+    budget = WORD_LIMIT - len(lead.text.split())
+    kept = [part for part in rest if part]
+    if not kept or len(kept[0].text.split()) > budget:
+        kept = [part for part in kept if len(part.text.split()) <= budget]
+    return fit_words(budget, *kept)
+
+
+def _now(reading: Reading) -> Rich:
+    words = deployed_words(reading)
+    return rich("Deployed now: ", words, ".") if words else rich("What is deployed now is not recorded.")
+
+
+def _worst(option: OptionAssessment) -> Rich:
+    return rich("At worst the ", cost(option), " are lost.")
+
+
+def _ask_slower(reading: Reading) -> tuple[Rich, list[Rich]]:
+    option = reading.top_option
+    back = returns_production(reading)
+    if option is not None and pays(option):
+        letter = reading.letters[option.key]
+        spend = rich("spend ", cost(option), f" GPU-hours on option {letter}?")
+        if back:
+            lead = rich("Move production back to the plain server and ", spend)
+            return lead, [_now(reading), _worst(option)]
+        lead = rich("Approve ", cost(option), f" GPU-hours for option {letter}?")
+        what = sentence(quote(option.title, f"options[{option.key}].title"))
+        return lead, [rich("Production stays on the plain server."), _worst(option), what, _now(reading)]
+    if back:
+        nothing = rich("Costs nothing and is undone in minutes.")
+        return rich("Move production back to the plain server?"), [_now(reading), nothing]
+    return rich("Stay on the plain server and stop here?"), [
+        rich("No option valued so far is expected to earn back its cost."),
+        _now(reading),
+    ]
+
+
+def _ask_faster(reading: Reading) -> tuple[Rich, list[Rich]]:
+    best = reading.best
+    words = label("the drafter" if best is None else reading.names.row(best))
+    keep = best is not None and best.deployed
+    lead = rich("Keep " if keep else "Deploy ", words, "?")
+    undone = rich("Undone in minutes by starting the plain server.")
+    return lead, [_now(reading), undone]
+
+
+def _ask_undecided(reading: Reading) -> tuple[Rich, list[Rich]]:
+    experiment = reading.decision.next_experiment
+    price = Rich() if experiment is None else experiment_cost(experiment)
+    lead = (
+        rich("Approve ", price, " of measuring before deciding?") if price else rich("Measure again before deciding?")
+    )
+    words = deployed_words(reading)
+    stays = rich("Production stays on what is deployed now: ", words, ".") if words else _now(reading)
+    return lead, [stays, rich("At worst the time is lost.")]
+
+
+def _ask_mixed(reading: Reading) -> tuple[Rich, list[Rich]]:
+    loads = reading.analysis.verdict.by_concurrency
+    faster = [item.concurrency for item in loads if item.status == "faster"]
+    other = [item.concurrency for item in loads if item.status != "faster"]
+    if not faster:
+        return _ask_slower(reading)
+    best = reading.point(next(item.best_run_id for item in loads if item.status == "faster"), faster[0])
+    words = label("the drafter" if best is None else reading.names.row(best))
+    lead = rich("Serve traffic at ", _loads(faster), " with ", words, "?")
+    rest = rich("Traffic at ", _loads(other), " stays on the plain server.")
+    return lead, [rest, _now(reading), rich("Undone in minutes.")]
+
+
+def _loads(loads: list[int | None]) -> Rich:
+    known = [load for load in loads if load is not None]
+    numbers: list[Part] = [number(f"{load:,}", load, "concurrency, as measured", kind="measured") for load in known]
+    return rich(listing(numbers), " stream" if known == [1] else " streams") if known else load_words(None)
+
+
+def _ask_no_baseline(reading: Reading) -> tuple[Rich, list[Rich]]:
+    return rich("Run one baseline benchmark?"), [
+        rich("Same hardware, build, prompts and load, without speculation. Nothing can be decided before."),
+        _now(reading),
+    ]
+
+
+def _ask_no_candidate(reading: Reading) -> tuple[Rich, list[Rich]]:
+    return rich("Benchmark the drafter once?"), [
+        rich("Same hardware, build, prompts and load as the baseline."),
+        _now(reading),
+    ]
+
+
+_ASKS = {
+    "slower": _ask_slower,
+    "faster": _ask_faster,
+    "undecided": _ask_undecided,
+    "mixed": _ask_mixed,
+    "no_baseline": _ask_no_baseline,
+    "no_candidate": _ask_no_candidate,
+}

@@ -1,0 +1,220 @@
+"""What changed since the memo before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from tracker.report import format as fmt
+from tracker.report import numbers as num
+from tracker.report._verdict_text import WORDS
+from tracker.report.reading import Reading, standing_state
+from tracker.report.spans import Part, Rich, Span, code, label, number, quote, rich
+from tracker.report.view_parts import Cell, Paragraph, RowHead, Section, TableRow, TableView
+
+_PREVIOUS = "the memo before: "
+
+
+def changed(reading: Reading) -> Section:
+    """Return the section; for a first memo it says that there is nothing to compare with."""
+    previous = reading.context.previous
+    if previous is None:
+        return _first(reading)
+    rows = [row for row in _rows(reading, previous) if row is not None]
+    moved = [row for row in rows if row.cells[2].text.text != "unchanged"]
+    table = TableView(
+        key="changes",
+        caption=rich("Since the memo of ", label(_date(previous, reading))),
+        conditions=Rich(),
+        head="What",
+        columns=("was", "is", "reading"),
+        rows=tuple(rows),
+        text_columns=frozenset({2}),
+    )
+    return Section(
+        key="changed",
+        label="Changed since",
+        heading=_heading(reading, previous, bool(moved)),
+        blocks=(table,),
+    )
+
+
+def _first(reading: Reading) -> Section:
+    runs = tuple(dict.fromkeys(point.run_id for point in reading.analysis.points))
+    count = len(runs)
+    text = (
+        " From the next memo on, this place lists what moved: verdict, baseline, best contender, options that changed "
+        "rank, and forecasts that came true or did not."
+    )
+    shown = number(str(count), count, "runs in the comparison group", runs, kind="measured")
+    start: list[Part] = ["All ", shown, " runs are new."] if count > 1 else ["The only run is new."]
+    if not all(point.is_news for point in reading.analysis.points):
+        start = ["No memo was made before."]
+    return Section(
+        key="changed",
+        label="Changed since",
+        heading=rich("First memo on this campaign: nothing to compare with yet"),
+        blocks=(Paragraph(text=rich(*start, text)),),
+    )
+
+
+def _date(previous: Mapping[str, Any], reading: Reading) -> str:
+    stamp = previous.get("generated_at")
+    if not isinstance(stamp, str):
+        return "an unknown date"
+    return fmt.date_long(datetime.fromisoformat(stamp), reading.context.timezone)
+
+
+def _heading(reading: Reading, previous: Mapping[str, Any], moved: bool) -> Rich:
+    before, now = _status(previous), standing_state(reading.analysis)
+    if before != now:
+        return rich(f"The verdict changed: {_word(before).lower()} before, {WORDS[now].lower()} now")
+    gap_before, gap_now = _gap(previous), _gap_now(reading)
+    if gap_before is not None and gap_now is not None and now == "slower":
+        nearer = gap_now.fact is not None and gap_now.fact.value is not None and gap_now.fact.value < gap_before
+        word = "Nearer, still short" if nearer else "No nearer"
+        was = number(fmt.throughput(gap_before), gap_before, f"{_PREVIOUS}baseline - best contender", unit="tok/s")
+        return rich(f"{word}: ", gap_now, " tok/s missing, ", was, " before")
+    return rich("The verdict stands; some numbers moved" if moved else "The verdict stands, and nothing moved")
+
+
+def _rows(reading: Reading, previous: Mapping[str, Any]) -> list[TableRow | None]:
+    before, now = _status(previous), standing_state(reading.analysis)
+    evidence_was = _evidence_of(previous)
+    verdict = TableRow(
+        head=RowHead(text=rich("Verdict")),
+        cells=(
+            Cell(text=rich(_word(before).lower())),
+            Cell(text=rich(WORDS[now].lower())),
+            Cell(text=rich("unchanged" if before == now else "changed")),
+        ),
+    )
+    return [
+        verdict,
+        _number_row(
+            "Baseline, tok/s",
+            evidence_was["baseline"],
+            None if reading.baseline is None else num.tok_s(reading.baseline),
+            1,
+        ),
+        _number_row(
+            "Best contender, tok/s", evidence_was["best"], None if reading.best is None else num.tok_s(reading.best), 1
+        ),
+        _number_row("Break-even of the best contender", evidence_was["break_even"], _bar_now(reading), 2),
+        _findings_row(reading, previous),
+        _option_row(reading, previous),
+    ]
+
+
+def _number_row(name: str, was: float | None, now: Span | None, decimals: int) -> TableRow | None:
+    value = None if now is None or now.fact is None else now.fact.value
+    if was is None and value is None:
+        return None
+    old = Rich() if was is None else rich(number(fmt.fixed(was, decimals), was, f"{_PREVIOUS}{name}"))
+    if was is None or value is None or now is None:
+        reading: Rich = rich("new" if was is None else "no longer measured")
+    elif now.text == old.text:
+        reading = rich("unchanged")
+    else:
+        reading = rich(number(fmt.percent(value / was - 1), value / was - 1, f"{name}: now / before - 1"))
+    return TableRow(
+        head=RowHead(text=rich(name)),
+        cells=(Cell(text=old), Cell(text=rich(now) if now is not None else Rich()), Cell(text=reading)),
+    )
+
+
+def _findings_row(reading: Reading, previous: Mapping[str, Any]) -> TableRow | None:
+    was = {str(item.get("code")) for item in _list(previous, "findings")}
+    now = {shared.finding.code for shared in reading.analysis.findings}
+    if not was and not now:
+        return None
+    fresh, gone = sorted(now - was), sorted(was - now)
+    parts: list[Part] = []
+    for title, codes in (("new: ", fresh), ("gone: ", gone)):
+        if codes:
+            parts += ["; " if parts else "", title, code(", ".join(codes))]
+    count_was = rich(number(str(len(was)), len(was), f"{_PREVIOUS}findings"))
+    count_now = rich(number(str(len(now)), len(now), "findings"))
+    return TableRow(
+        head=RowHead(text=rich("Findings")),
+        cells=(Cell(text=count_was), Cell(text=count_now), Cell(text=rich(*parts) if parts else rich("unchanged"))),
+    )
+
+
+def _option_row(reading: Reading, previous: Mapping[str, Any]) -> TableRow | None:
+    first = next((item for item in _list(previous, "options") if item.get("rank") == 1), None)
+    top = reading.top_option
+    if first is None and top is None:
+        return None
+    old = "" if first is None else str(first.get("title"))
+    new = "" if top is None else top.title
+    same = (None if first is None else first.get("key")) == (None if top is None else top.key)
+    return TableRow(
+        head=RowHead(text=rich("Best option")),
+        cells=(
+            Cell(text=quote(old, f"{_PREVIOUS}options")),
+            Cell(text=quote(new, "options")),
+            Cell(text=rich("unchanged" if same else "changed rank")),
+        ),
+    )
+
+
+def _status(previous: Mapping[str, Any]) -> str:
+    verdict = previous.get("verdict")
+    return str(verdict.get("status")) if isinstance(verdict, Mapping) else "unknown"
+
+
+def _word(status: str) -> str:
+    words: Mapping[str, str] = {str(key): word for key, word in WORDS.items()}
+    return words.get(status, "Unknown")
+
+
+def _list(previous: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    value = previous.get(key)
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def _evidence_of(previous: Mapping[str, Any]) -> dict[str, float | None]:
+    verdict = previous.get("verdict")
+    loads = _list(verdict, "by_concurrency") if isinstance(verdict, Mapping) else []
+    wanted = verdict.get("decision_concurrency") if isinstance(verdict, Mapping) else None
+    load = next((item for item in loads if item.get("concurrency") == wanted), loads[0] if loads else {})
+    found: dict[str, float | None] = {"baseline": None, "best": None, "break_even": None}
+    for row in _list(previous, "evidence"):
+        if row.get("concurrency") != load.get("concurrency"):
+            continue
+        if row.get("run_id") == load.get("baseline_run_id"):
+            found["baseline"] = _number(row.get("output_throughput_tok_s"))
+        if row.get("run_id") == load.get("best_run_id"):
+            found["best"] = _number(row.get("output_throughput_tok_s"))
+            bar = row.get("break_even")
+            found["break_even"] = _number(bar.get("value")) if isinstance(bar, Mapping) else None
+    return found
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, Mapping):
+        value = value.get("value")
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _gap(previous: Mapping[str, Any]) -> float | None:
+    found = _evidence_of(previous)
+    base, best = found["baseline"], found["best"]
+    return None if base is None or best is None else base - best
+
+
+def _gap_now(reading: Reading) -> Span | None:
+    base = None if reading.baseline is None else reading.baseline.throughput_tok_s.value
+    best = None if reading.best is None else reading.best.throughput_tok_s.value
+    if base is None or best is None or reading.best is None or reading.baseline is None:
+        return None
+    runs = [reading.best.run_id, reading.baseline.run_id]
+    return number(fmt.throughput(base - best), base - best, "baseline - best contender", runs, unit="tok/s")
+
+
+def _bar_now(reading: Reading) -> Span | None:
+    if reading.best is None or reading.best.break_even is None:
+        return None
+    return num.bar(reading.best.break_even, (reading.best.run_id,))

@@ -1,0 +1,239 @@
+"""Results as plain JSON objects, key by key as the contract names them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracker.analysis.results import (
+    AcceptanceProfile,
+    BreakEven,
+    ConfigurationCost,
+    HorizonChoice,
+    NextExperiment,
+    Note,
+    OptionAssessment,
+    PriorSensitivity,
+    RootCause,
+    ScalingFit,
+    SharedFinding,
+    StepTimeFit,
+)
+from tracker.domain.estimate import Estimate
+
+
+def estimate(value: Estimate) -> dict[str, Any]:
+    """Return value, low and high, and why one of them is missing."""
+    return {"value": value.value, "low": value.low, "high": value.high, "reason": value.reason}
+
+
+def break_even(bar: BreakEven | None) -> dict[str, Any]:
+    """Return a break-even; every part null where there is none."""
+    names = ("value", "low", "high", "rounding_low", "rounding_high")
+    return {name: None if bar is None else getattr(bar, name) for name in names}
+
+
+def note(item: Note) -> dict[str, Any]:
+    """Return one note."""
+    return {"topic": item.topic, "message": item.message, "run_ids": list(item.run_ids)}
+
+
+def finding(shared: SharedFinding) -> dict[str, Any]:
+    """Return one finding with its runs."""
+    item = shared.finding
+    return {
+        "code": item.code,
+        "severity": item.severity,
+        "confidence": item.confidence,
+        "run_ids": list(shared.run_ids),
+        "message": item.message,
+        "fix": item.fix,
+    }
+
+
+def root_cause(cause: RootCause | None) -> dict[str, Any] | None:
+    """Return the root cause; null where there is none."""
+    if cause is None:
+        return None
+    return {
+        "code": cause.finding.code,
+        "run_ids": list(cause.run_ids),
+        "fixed": cause.fixed,
+        "fixed_run_id": cause.fixed_run_id,
+        "flag_before": cause.finding.flag_before,
+        "flag_after": cause.finding.flag_after,
+        "accept_length_before": estimate(cause.accept_length_before),
+        "accept_length_after": estimate(cause.accept_length_after),
+    }
+
+
+def cost(item: ConfigurationCost) -> dict[str, Any]:
+    """Return the pooled break-even of one configuration at one concurrency."""
+    return {
+        "configuration": item.configuration.label,
+        "concurrency": item.concurrency,
+        "break_even": break_even(item.break_even),
+        "step_time_ms": estimate(item.step_time_ms),
+        "baseline_step_time_ms": estimate(item.baseline_step_time_ms),
+        "run_ids": list(item.run_ids),
+        "between_run_fraction": item.between_run_fraction,
+        "best_accept_length": estimate(item.best_accept_length),
+        "reachable": item.reachable,
+        "reachable_note": item.reachable_note,
+        "required": dict(item.required),
+    }
+
+
+def step_time(fit: StepTimeFit) -> dict[str, Any]:
+    """Return the decomposition of the step time."""
+    return {
+        "status": fit.status,
+        "rank": fit.rank,
+        "concurrency": fit.concurrency,
+        "fixed_ms": estimate(fit.fixed_ms),
+        "per_verified_token_ms": estimate(fit.per_verified_token_ms),
+        "per_draft_step_ms": estimate(fit.per_draft_step_ms),
+        "combined_ms": estimate(fit.combined_ms),
+        "baseline_ms": fit.baseline_ms,
+        "example": None if fit.example is None else fit.example.label,
+        "example_step_ms": fit.example_step_ms,
+        "assumed_num_steps": fit.assumed_num_steps,
+        "alternatives": [
+            {"assumed_num_steps": steps, "fixed_ms": {"value": fixed, "low": low, "high": high}}
+            for steps, fixed, low, high in fit.alternatives
+        ],
+        "reason": fit.reason,
+        "cure": fit.cure,
+        "run_ids": list(fit.run_ids),
+    }
+
+
+def acceptance(profile: AcceptanceProfile) -> dict[str, Any]:
+    """Return acceptance by position, category and vocabulary."""
+    ceiling = profile.vocabulary
+    return {
+        "run_id": profile.run_id,
+        "configuration": None if profile.configuration is None else profile.configuration.label,
+        "per_position": [
+            {
+                "position": item.position,
+                "unconditional": estimate(item.unconditional),
+                "conditional": estimate(item.conditional),
+            }
+            for item in profile.per_position
+        ],
+        "per_category": [
+            {"category": item.category, "accept_length": estimate(item.accept_length), "requests": item.requests}
+            for item in profile.per_category
+        ],
+        "vocabulary_ceiling": None if ceiling is None else ceiling.max_accept_length,
+        "rejections_explained": None if ceiling is None else ceiling.rejections_explained_fraction,
+        "vocabulary": None
+        if ceiling is None
+        else {
+            "coverage_fraction": ceiling.coverage_fraction,
+            "max_gain_tokens": ceiling.max_gain_tokens,
+            "is_lever": ceiling.is_lever,
+        },
+        "reason": profile.reason,
+    }
+
+
+def scaling(fit: ScalingFit) -> dict[str, Any]:
+    """Return the scaling fit, or its refusal."""
+    needed = fit.samples_to_break_even
+    return {
+        "status": fit.status,
+        "reason": fit.reason,
+        "cure": fit.cure,
+        "configuration": None if fit.configuration is None else fit.configuration.label,
+        "concurrency": fit.concurrency,
+        "sizes": [
+            {
+                "samples": point.samples,
+                "accept_length": estimate(point.accept_length),
+                "run_id": point.run_id,
+                "optimizer_steps": point.optimizer_steps,
+                "epochs": point.epochs,
+            }
+            for point in fit.points
+        ],
+        "forecast": [
+            {
+                "samples": point.samples,
+                "low": point.low,
+                "quartile_low": point.quartile_low,
+                "median": point.median,
+                "quartile_high": point.quartile_high,
+                "high": point.high,
+                "p_break_even": point.p_break_even,
+                "speculative": point.speculative,
+            }
+            for point in fit.forecast
+        ],
+        "samples_to_break_even": None
+        if needed is None
+        else {
+            "low": needed.low,
+            "median": needed.median,
+            "high": needed.high,
+            "p_never": needed.p_never,
+            "max_samples": needed.max_samples,
+        },
+        "break_even": break_even(fit.break_even),
+        "ceiling": fit.ceiling,
+        "data_share": fit.data_share,
+        "effective_sample_size": fit.effective_sample_size,
+        "worst_residual_se": fit.worst_residual_se,
+    }
+
+
+def option(item: OptionAssessment) -> dict[str, Any]:
+    """Return one option."""
+    return {
+        "key": item.key,
+        "title": item.title,
+        "configuration": item.configuration,
+        "concurrency": item.concurrency,
+        "p_beats_baseline": item.p_beats_baseline,
+        "expected_tok_s": estimate(item.expected_tok_s),
+        "cost_gpu_hours": item.cost_gpu_hours,
+        "cost_days": item.cost_days,
+        "cost_money": item.cost_money,
+        "net_gpu_hours": estimate(item.net_gpu_hours),
+        "pay_back_days": item.pay_back_days,
+        "rank": item.rank,
+        "evidence": item.evidence,
+        "would_change": item.would_change,
+        "unvalued_reason": item.unvalued_reason,
+    }
+
+
+def experiment(item: NextExperiment | None) -> dict[str, Any] | None:
+    """Return the next experiment; null where none is worth it."""
+    if item is None:
+        return None
+    return {
+        "title": item.title,
+        "why": item.why,
+        "flags": list(item.flags),
+        "cost_gpu_hours": item.cost_gpu_hours,
+        "net_value_gpu_hours": item.net_value_gpu_hours,
+        "p_success": item.p_success,
+        "p_is_judgement": item.p_is_judgement,
+        "do_not_test": list(item.do_not_test),
+    }
+
+
+def horizon(choice: HorizonChoice) -> dict[str, Any]:
+    """Return the best option for one length of use."""
+    return {
+        "days": choice.days,
+        "option_key": choice.option_key,
+        "title": choice.title,
+        "net_gpu_hours": choice.net_gpu_hours,
+    }
+
+
+def sensitivity(item: PriorSensitivity) -> dict[str, Any]:
+    """Return the best option under another prior."""
+    return {"label": item.label, "option_key": item.option_key, "title": item.title, "changes": item.changes}

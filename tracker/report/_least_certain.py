@@ -1,0 +1,112 @@
+"""The brief's last line: what the memo knows least about."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tracker.report import format as fmt
+from tracker.report.reading import Reading
+from tracker.report.spans import Part, Rich, known, number, quote, rich, sentence
+
+
+def least_certain(reading: Reading) -> list[Rich]:
+    """Return sentences, most important first; what does not fit the brief is dropped."""
+    for candidate in (_no_pair, _crossing, _resolution, _data):
+        text = candidate(reading)
+        if text:
+            return text
+    note = reading.analysis.verdict.population_note
+    if note:
+        return [sentence(quote(note, "verdict.population_note"))]
+    return [rich("Whether other prompts behave like the measured ones: "), scope(reading)]
+
+
+def scope(reading: Reading) -> Rich:
+    """Return what the verdict holds for."""
+    return sentence(rich("the verdict holds for ", quote(reading.analysis.verdict.scope, "verdict.scope")))
+
+
+def _no_pair(reading: Reading) -> list[Rich]:
+    if reading.state == "no_baseline":
+        return [
+            rich("Everything that is a comparison: speed-up, break-even, and what more training data would be worth.")
+        ]
+    if reading.state == "no_candidate":
+        return [rich("Everything about the drafter: no run of it counts.")]
+    return []
+
+
+def _crossing(reading: Reading) -> list[Rich]:
+    if reading.state != "mixed":
+        return []
+    ends = crossing(reading)
+    if ends is None:
+        return []
+    low, high = ends
+    return [
+        rich(
+            "Where the lead is lost: somewhere between ",
+            number(f"{low:,}", low, "highest load before the crossing of 1.0", kind="measured"),
+            " and ",
+            number(f"{high:,}", high, "lowest load after the crossing of 1.0", kind="measured"),
+            " streams, nothing was measured there.",
+        )
+    ]
+
+
+def crossing(reading: Reading) -> tuple[int, int] | None:
+    """Return the two measured loads between which the best contender's speed-up crosses 1.0; None where it does not."""
+    loads = [item for item in reading.analysis.verdict.by_concurrency if item.speedup.value is not None]
+    for first, second in pairwise(loads):
+        if first.concurrency is None or second.concurrency is None:
+            continue
+        if (known(first.speedup.value) - 1) * (known(second.speedup.value) - 1) < 0:
+            return first.concurrency, second.concurrency
+    return None
+
+
+def _resolution(reading: Reading) -> list[Rich]:
+    if reading.state != "undecided":
+        return []
+    note = reading.analysis.verdict.population_note
+    text = rich("Which side of 1.0 the speed-up is on: the noise of these runs is larger than the difference.")
+    return [text, sentence(quote(note, "verdict.population_note"))] if note else [text]
+
+
+def _data(reading: Reading) -> list[Rich]:
+    scaling = reading.analysis.scaling
+    if scaling.status == "refused":
+        if not scaling.points or not scaling.reason:
+            return []
+        return [rich("How far more data helps. The forecast is withheld: "), *_reason(scaling.reason)]
+    needed = scaling.samples_to_break_even
+    if needed is None:
+        return []
+    parts: list[Part] = ["How far more data helps."]
+    if len(scaling.points) == 1:
+        parts.append(" One training size gives no slope:")
+    parts += [" break-even needs between ", _samples(needed.low, "low", needed.max_samples), " samples and "]
+    if needed.high is None:
+        limit = number(
+            fmt.samples_long(needed.max_samples),
+            needed.max_samples,
+            "scaling.samples_to_break_even.max_samples",
+            kind="assumed",
+        )
+        parts += ["more than ", limit]
+    else:
+        parts.append(_samples(needed.high, "high", needed.max_samples))
+    return [rich(*parts, ".")]
+
+
+def _samples(value: float | None, end: str, limit: int) -> Part:
+    if value is None:
+        return rich(
+            "more than ",
+            number(fmt.samples_long(limit), limit, "scaling.samples_to_break_even.max_samples", kind="assumed"),
+        )
+    return number(fmt.samples_long(value), value, f"scaling.samples_to_break_even.{end}", unit="samples")
+
+
+def _reason(reason: str) -> list[Rich]:
+    return [sentence(quote(reason, "scaling.reason"))]

@@ -1,0 +1,61 @@
+"""Assessment: the bar, what a step costs, where acceptance is lost, what data would buy."""
+
+from __future__ import annotations
+
+from tracker.report import numbers as num
+from tracker.report._fig_acceptance import category_figure, missing_acceptance, position_figure, vocabulary_figure
+from tracker.report._fig_gap import gap_figure
+from tracker.report._fig_scaling import forecast_table, refused_box, scaling_figure
+from tracker.report._fig_step_time import refused_step_time, step_time_figure
+from tracker.report.reading import Reading
+from tracker.report.spans import Rich, label, quote, rich, sentence
+from tracker.report.view_parts import Block, Paragraph, Section
+
+
+def assessment(reading: Reading) -> Section | None:
+    """Return the section; None when there is nothing to assess."""
+    candidates = (
+        gap_figure(reading),
+        _claims(reading),
+        step_time_figure(reading) or refused_step_time(reading),
+        vocabulary_figure(reading),
+        position_figure(reading),
+        category_figure(reading),
+        missing_acceptance(reading),
+        scaling_figure(reading),
+        refused_box(reading),
+        forecast_table(reading),
+    )
+    blocks: tuple[Block, ...] = tuple(block for block in candidates if block is not None)
+    if not blocks:
+        return None
+    return Section(key="assessment", label="Assessment", heading=_heading(reading), blocks=blocks)
+
+
+def _heading(reading: Reading) -> Rich:
+    best = reading.best
+    if best is None or best.break_even is None:
+        return rich("What can be said without a break-even")
+    bar = num.bar(best.break_even, (best.run_id,))
+    step = reading.analysis.step_time
+    value = best.accept_length.value
+    if value is not None and value > best.break_even.value:
+        return rich("The bar is ", bar, " tokens a step, and ", label(reading.names.row(best)), " clears it")
+    parts = {
+        "overhead": step.fixed_ms.value or 0.0,
+        "verification": (step.per_verified_token_ms.value or 0.0) * ((best.configuration.num_draft_tokens or 1) - 1),
+    }
+    if step.status == "fitted" and parts["overhead"] > parts["verification"]:
+        return rich("The bar is ", bar, " tokens a step, and overhead put it there")
+    return rich("The bar is ", bar, " tokens a step")
+
+
+def _claims(reading: Reading) -> Paragraph | None:
+    claims = reading.analysis.claims
+    if not claims:
+        return None
+    texts = [
+        rich(sentence(quote(claim.message, "claims.message", claim.run_ids)), " ", reading.names.runs(claim.run_ids))
+        for claim in claims
+    ]
+    return Paragraph(text=rich(*(rich(text, " ") for text in texts)))

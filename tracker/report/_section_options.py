@@ -1,0 +1,255 @@
+"""Options, ranked: effect, chance, cost, pay-back, what they rest on."""
+
+from __future__ import annotations
+
+from tracker.analysis.results import OptionAssessment
+from tracker.domain.estimate import Estimate
+from tracker.report import format as fmt
+from tracker.report import numbers as num
+from tracker.report.figures import OptionRow, OptionsData
+from tracker.report.naming import short_words
+from tracker.report.reading import Reading
+from tracker.report.spans import Part, Rich, Span, capital, known, listing, number, quote, rich, sentence
+from tracker.report.view_parts import Block, Cell, Facts, FigureView, RowHead, Section, TableRow, TableView
+
+_NET = "horizon GPU-hours * (1 - 1 / max(speed-up, 1)) - cost, mean over draws"
+_HORIZON = "gpus * horizon_days * 24, from campaign.toml"
+
+
+def options(reading: Reading) -> Section | None:
+    """Return the section; None without options."""
+    if not reading.decision.options:
+        return None
+    candidates = (options_figure(reading), options_table(reading), _grounds(reading))
+    blocks: tuple[Block, ...] = tuple(block for block in candidates if block is not None)
+    return Section(key="options", label="Options", heading=_heading(reading), blocks=blocks)
+
+
+def _heading(reading: Reading) -> Rich:
+    top = reading.top_option
+    if top is None:
+        return rich("No option can be valued from these data")
+    if top.cost_gpu_hours == 0 and (top.net_gpu_hours.value or 0.0) <= 0:
+        return rich("No option is expected to earn back its cost")
+    letter = reading.letters[top.key]
+    title = quote(top.title, f"options[{top.key}].title")
+    if top.net_gpu_hours.value is None:
+        return rich(f"{letter} leads: ", title)
+    return rich(f"{letter} leads: ", title, ", ", _net(top), " GPU-hours")
+
+
+def _decimals(estimate: Estimate) -> int:
+    """Return decimals that keep two significant digits of the half-width; whole GPU-hours at most."""
+    return min(0, fmt.decimals_for(estimate.half_width, 0, digits=2))
+
+
+def _net(option: OptionAssessment) -> Span:
+    value = option.net_gpu_hours.value
+    value = known(value)
+    text = fmt.fixed(value, _decimals(option.net_gpu_hours), signed=True)
+    return number(text, value, _NET, unit="GPU-hours")
+
+
+def _net_range(option: OptionAssessment) -> Rich:
+    return num.interval(
+        option.net_gpu_hours,
+        _decimals(option.net_gpu_hours),
+        f"80 % interval of {_NET}",
+        (),
+        unit="GPU-hours",
+        signed=True,
+    )
+
+
+def options_figure(reading: Reading) -> FigureView | None:
+    """Return net values with intervals against zero; None where fewer than two options have one."""
+    valued = [option for option in reading.decision.options if option.net_gpu_hours.value is not None]
+    if len(valued) < 2:
+        return None
+    rows = tuple(_option_row(reading, option) for option in valued)
+    return FigureView(
+        key="options",
+        question="Which option is worth its cost?",
+        answer=_answer(rows),
+        data=OptionsData(rows=rows),
+        source=_source(reading, rows),
+        drawn=rich("Open dots: predicted mean; bars: 80 % interval."),
+        title="Net value of the options in GPU-hours against keeping the baseline",
+        description=_description(reading, rows),
+    )
+
+
+def _option_row(reading: Reading, option: OptionAssessment) -> OptionRow:
+    estimate = option.net_gpu_hours
+    return OptionRow(
+        letter=reading.letters[option.key],
+        label=short_words(option.title, 40),
+        mean=known(estimate.value),
+        low=estimate.low,
+        high=estimate.high,
+        text=_net(option),
+        lead=estimate.low is not None and estimate.low > 0,
+        known=estimate.low is None,
+    )
+
+
+def _answer(rows: tuple[OptionRow, ...]) -> Rich:
+    leads = [row.letter for row in rows if row.lead]
+    if not leads:
+        return rich("None stays above zero across the 80 % interval.")
+    verb = "stays" if len(leads) == 1 else "stay"
+    return rich("Only ", listing(leads), f" {verb} above zero across the 80 % interval.")
+
+
+def _source(reading: Reading, rows: tuple[OptionRow, ...]) -> Rich:
+    parts: list[Part] = ["GPU-hours saved", _horizon_words(reading), ", less the cost of the option."]
+    known = [row.letter for row in rows if row.known]
+    if known:
+        verb = "carries" if len(known) == 1 else "carry"
+        parts += [" ", listing(known), f" {verb} no interval: nothing is spent and the speed is measured."]
+    return rich(*parts)
+
+
+def _horizon_words(reading: Reading) -> Rich:
+    costs = reading.analysis.campaign.costs
+    if costs.horizon_days is None or costs.gpus is None:
+        return Rich()
+    length = number(fmt.fixed(costs.horizon_days, 0), costs.horizon_days, "campaign.toml: horizon_days", kind="assumed")
+    gpus = number(str(costs.gpus), costs.gpus, "campaign.toml: gpus", kind="assumed")
+    return rich(" over ", length, " days on ", gpus, " GPUs" if costs.gpus != 1 else " GPU")
+
+
+def horizon_caption(reading: Reading) -> Rich:
+    """Return ` over 90 days on 8 GPUs (17,280)`; empty where the horizon is not known."""
+    words = _horizon_words(reading)
+    total = reading.analysis.campaign.costs.horizon_gpu_hours
+    if not words or total is None:
+        return Rich()
+    return rich(words, " (", number(fmt.fixed(total, 0), total, _HORIZON, unit="GPU-hours", kind="assumed"), ")")
+
+
+def _description(reading: Reading, rows: tuple[OptionRow, ...]) -> Rich:
+    parts: list[Part] = []
+    by_letter = {reading.letters[option.key]: option for option in reading.decision.options}
+    for row in rows:
+        shown = _net_range(by_letter[row.letter])
+        parts += ["; " if parts else "", f"{row.letter} ", quote(row.label, "options.title"), " ", row.text]
+        if shown:
+            parts += [", ", shown]
+    return rich(*parts, ".")
+
+
+def options_table(reading: Reading, *, limit: int | None = None) -> TableView:
+    """Return the options by rank.
+
+    Args:
+        reading: The analysis, read.
+        limit: Most rows, for the mail; None for all.
+    """
+    base = reading.baseline
+    bar = (
+        "baseline"
+        if base is None or base.throughput_tok_s.value is None
+        else fmt.throughput(base.throughput_tok_s.value)
+    )
+    rows = tuple(_table_row(reading, option) for option in reading.decision.options[:limit])
+    return TableView(
+        key="options",
+        caption=rich("Options, ranked by net value"),
+        conditions=rich(
+            "Cost and value in GPU-hours",
+            horizon_caption(reading),
+            ". The baseline stays available, so an option that fails costs its price and no more.",
+        ),
+        head="Option",
+        columns=("expected tok/s", f"chance to beat {bar}", "cost", "net value", "80 % interval", "pays back in"),
+        rows=rows,
+    )
+
+
+def _table_row(reading: Reading, option: OptionAssessment) -> TableRow:
+    small: list[Rich] = []
+    if option.unvalued_reason:
+        small.append(quote(option.unvalued_reason, f"options[{option.key}].unvalued_reason"))
+    return TableRow(
+        head=RowHead(
+            text=quote(option.title, f"options[{option.key}].title"),
+            letter=reading.letters[option.key],
+            small=tuple(small),
+        ),
+        cells=(
+            Cell(text=_expected(option), small=_expected_range(option)),
+            Cell(text=_chance(option)),
+            Cell(text=_cost(option)),
+            Cell(text=rich(_net(option)) if option.net_gpu_hours.value is not None else Rich()),
+            Cell(text=_interval(option)),
+            Cell(text=_pay_back(option)),
+        ),
+        role="best" if option.rank == 1 else "plain",
+    )
+
+
+def _expected(option: OptionAssessment) -> Rich:
+    value = option.expected_tok_s.value
+    if value is None:
+        return Rich()
+    formula = f"options[{option.key}].expected_tok_s: baseline * mean speed-up over draws"
+    return rich(number(fmt.throughput(value), value, formula, unit="tok/s"))
+
+
+def _expected_range(option: OptionAssessment) -> tuple[Rich, ...]:
+    formula = f"80 % interval of options[{option.key}].expected_tok_s"
+    shown = num.interval(option.expected_tok_s, 0, formula, (), unit="tok/s")
+    return (shown,) if shown else ()
+
+
+def _chance(option: OptionAssessment) -> Rich:
+    value = option.p_beats_baseline
+    if value is None:
+        return Rich()
+    return rich(number(fmt.fixed(value, 2), value, "share of draws faster than the baseline"))
+
+
+def _cost(option: OptionAssessment) -> Rich:
+    value = option.cost_gpu_hours
+    if value is None:
+        return rich("not known")
+    return rich(
+        number(fmt.gpu_hours(value), value, f"options[{option.key}].cost_gpu_hours", unit="GPU-hours", kind="assumed")
+    )
+
+
+def _interval(option: OptionAssessment) -> Rich:
+    if option.net_gpu_hours.value is None:
+        return Rich()
+    shown = _net_range(option)
+    if shown:
+        return shown
+    if option.net_gpu_hours.reason:
+        return quote(option.net_gpu_hours.reason, f"options[{option.key}].net_gpu_hours.reason")
+    return rich("exact" if option.net_gpu_hours.value == 0 else "measured")
+
+
+def _pay_back(option: OptionAssessment) -> Rich:
+    value = option.pay_back_days
+    if value is None:
+        negative = option.net_gpu_hours.value is not None and option.net_gpu_hours.value < 0
+        return rich("never") if negative else Rich()
+    words = fmt.days(value)
+    count, unit = words.split()
+    return rich(number(count, value, "cost / GPU-hours saved a day at the expected speed", unit="days"), f" {unit}")
+
+
+def _grounds(reading: Reading) -> Facts | None:
+    """Return what options rest on and what would change their place."""
+    items: list[tuple[str, Rich]] = []
+    for option in reading.decision.options:
+        parts: list[Part] = []
+        if option.evidence:
+            parts.append(sentence(quote(capital(option.evidence), f"options[{option.key}].evidence")))
+        if option.would_change:
+            text = sentence(quote(option.would_change, f"options[{option.key}].would_change"))
+            parts += [" " if parts else "", "Would change its place: ", text]
+        if parts:
+            items.append((f"{reading.letters[option.key]}  {option.title}", rich(*parts)))
+    return Facts(items=tuple(items)) if items else None

@@ -1,0 +1,53 @@
+"""Options: open dot and interval in GPU-hours, the line at zero is keeping the baseline."""
+
+from __future__ import annotations
+
+from tracker.report import format as fmt
+from tracker.report.charts.marks import DOWN, Drawing, Glyph, Line, Mark, Text, dot
+from tracker.report.charts.scale import Scale, covering, ticks_of, x_axis
+from tracker.report.figures import OptionRow, OptionsData
+
+
+def draw_options(data: OptionsData) -> Drawing:
+    """Return the options by rank."""
+    values = [0.0]
+    for row in data.rows:
+        values += [part for part in (row.mean, row.low, row.high) if part is not None]
+    low, high = covering(values, pad=0.06)
+    scale = Scale(low=low, high=high)
+    zero = scale.at(0.0)
+    bottom = 22.0 + 44 * len(data.rows)
+    marks: list[Mark] = [Line(x1=zero, y1=18, x2=zero, y2=bottom, css="axis")]
+    for index, row in enumerate(data.rows):
+        marks += _row(row, scale, 17 + 44 * index)
+    anchor = "middle" if 18 < zero < 82 else "start" if zero <= 18 else "end"
+    marks.append(Text(x=zero, y=12, text="0 = keep the baseline", css="t2 b", anchor=anchor))  # type: ignore[arg-type]
+    ticks = [
+        (value, fmt.fixed(value, 0, signed=True))
+        for value in ticks_of(low, high, 4)
+        if scale.at(value) > 14 or value == 0
+    ]
+    marks += x_axis(scale, bottom, ticks)
+    marks.append(Text(x=0, y=bottom + 19, text="GPU-h", css="t2"))
+    return Drawing(height=round(bottom + 26), marks=tuple(marks))
+
+
+def _row(row: OptionRow, scale: Scale, y: float) -> list[Mark]:
+    bold = " b" if row.lead else ""
+    middle, zero, x = y + 30, scale.at(0.0), scale.at(row.mean)
+    marks: list[Mark] = [
+        Text(x=0, y=y + 16, text=f"{row.letter}  {row.label}", css=f"halo{bold}"),
+        Text(x=100, y=y + 16, text=row.text.text, css=f"halo{bold}", anchor="end"),
+        Line(x1=zero, y1=middle - 9, x2=zero, y2=middle + 9, css="bar"),
+    ]
+    if row.low is not None and row.high is not None:
+        left, right = scale.at(row.low), scale.at(row.high)
+        marks.append(Line(x1=left, y1=middle, x2=right, y2=middle, css="sb wide"))
+        for end in (left, right):
+            marks.append(Line(x1=end, y1=middle - 5, x2=end, y2=middle + 5, css="sb"))
+        marks.append(dot(x, middle, "sb open"))
+    elif row.mean < 0:
+        marks.append(Glyph(x=x, y=middle, path=DOWN, css="fo"))
+    else:
+        marks.append(dot(x, middle, "fi"))
+    return marks

@@ -1,0 +1,152 @@
+"""memo.json: the memo as data. Keys are a contract; a value that is not known is null."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from tracker.analysis.results import LoadVerdict, Point
+from tracker.domain.estimate import Estimate
+from tracker.report import _json_parts as parts
+from tracker.report.reading import standing_state
+from tracker.report.view import MemoView
+from tracker.report.walk import spans_of
+
+SCHEMA_VERSION = 1
+
+
+def render_json(view: MemoView) -> str:
+    """Return memo.json; the same view gives the same bytes."""
+    return json.dumps(payload(view), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def payload(view: MemoView) -> dict[str, Any]:
+    """Return the content of memo.json: every key always present."""
+    analysis, decision, context = view.source.analysis, view.source.decision, view.source.context
+    campaign = analysis.campaign
+    document: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "experiment": campaign.name,
+        "title": campaign.title,
+        "since": analysis.window.since.isoformat(),
+        "until": analysis.window.until.isoformat(),
+        "generated_at": context.generated_at.isoformat(),
+        "memo_number": context.memo_number,
+        "tracker_version": context.tracker_version,
+        "question": campaign.question,
+        "deployed": campaign.deployed or campaign.deployed_run,
+        "headline": view.headline.text,
+        "state": view.state.key,
+        "verdict": {
+            "status": analysis.verdict.status,
+            "scope": analysis.verdict.scope,
+            "decision_concurrency": analysis.verdict.decision_concurrency,
+            "by_concurrency": [_load(item) for item in analysis.verdict.by_concurrency],
+            "population_speedup": _estimate(analysis.verdict.population_speedup),
+            "population_note": analysis.verdict.population_note,
+            "comparable": standing_state(analysis) not in ("no_baseline", "no_candidate"),
+        },
+        "root_cause": parts.root_cause(analysis.root_cause),
+        "findings": [parts.finding(shared) for shared in analysis.findings],
+        "evidence": [_point(point) for point in analysis.points],
+        "break_even_by_configuration": [parts.cost(cost) for cost in analysis.costs],
+        "step_time": parts.step_time(analysis.step_time),
+        "acceptance": parts.acceptance(analysis.acceptance),
+        "scaling": parts.scaling(analysis.scaling),
+        "options": [parts.option(option) for option in decision.options],
+        "next_experiment": parts.experiment(decision.next_experiment),
+        "horizons": [parts.horizon(choice) for choice in decision.horizons],
+        "sensitivity": [parts.sensitivity(item) for item in decision.sensitivity],
+        "evpi_gpu_hours": decision.evpi_gpu_hours,
+        "claims": [{"message": claim.message, "run_ids": list(claim.run_ids)} for claim in analysis.claims],
+        "assumptions": [parts.note(item) for item in analysis.assumptions],
+        "data_quality": [parts.note(item) for item in analysis.data_quality],
+        "rejected": [parts.note(item) for item in analysis.rejected],
+        "runs": [{"run_id": run.run_id, "label": run.short, "name": run.name, "url": run.url} for run in view.runs],
+        "numbers": numbers(view),
+    }
+    finite: dict[str, Any] = _finite(document)
+    return finite
+
+
+def numbers(view: MemoView) -> list[dict[str, Any]]:
+    """Return one entry for each number shown, in reading order, with its value, runs and formula."""
+    seen: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for span in spans_of(view):
+        fact = span.fact
+        if fact is None:
+            continue
+        key = (span.text, fact.value, fact.formula, fact.run_ids)
+        seen.setdefault(
+            key,
+            {
+                "text": span.text,
+                "value": fact.value,
+                "unit": fact.unit,
+                "kind": fact.kind,
+                "formula": fact.formula,
+                "run_ids": list(fact.run_ids),
+            },
+        )
+    return list(seen.values())
+
+
+def _load(item: LoadVerdict) -> dict[str, Any]:
+    return {
+        "concurrency": item.concurrency,
+        "status": item.status,
+        "best_run_id": item.best_run_id,
+        "baseline_run_id": item.baseline_run_id,
+        "speedup": _estimate(item.speedup),
+        "smallest_detectable": item.smallest_detectable,
+        "reason": item.reason,
+        "prompts_in_common": item.prompts_in_common,
+    }
+
+
+def _point(point: Point) -> dict[str, Any]:
+    return {
+        "run_id": point.run_id,
+        "name": point.name,
+        "role": point.role,
+        "configuration": point.configuration.label,
+        "concurrency": point.concurrency,
+        "drafter": point.drafter,
+        "samples": point.samples,
+        "output_throughput_tok_s": point.throughput_tok_s.value,
+        "accept_length": point.accept_length.value,
+        "accept_rate": point.accept_rate,
+        "step_time_ms": point.step_time_ms.value,
+        "speedup": _estimate(point.speedup),
+        "break_even": parts.break_even(point.break_even),
+        "needs_fraction": point.needs_fraction,
+        "reachable": point.reachable,
+        "reachable_note": point.reachable_note,
+        "prompts": point.prompts,
+        "requests": point.requests,
+        "is_news": point.is_news,
+        "deployed": point.deployed,
+        "excluded_reason": point.excluded_reason,
+        "intervals": {
+            "output_throughput_tok_s": _estimate(point.throughput_tok_s),
+            "accept_length": _estimate(point.accept_length),
+            "step_time_ms": _estimate(point.step_time_ms),
+        },
+    }
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return parts.estimate(estimate)
+
+
+def _finite(value: Any) -> Any:
+    """Return `value` with open ends as null: JSON has no infinity."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return value

@@ -1,0 +1,141 @@
+"""The few readings of an analysis that every section shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tracker.analysis.results import (
+    CampaignAnalysis,
+    ConfigurationCost,
+    DecisionSet,
+    LoadVerdict,
+    OptionAssessment,
+    Point,
+)
+from tracker.report.context import MemoContext
+from tracker.report.naming import Names, name_runs, option_letters
+from tracker.report.view_parts import StateKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """An analysis with its main rows picked out."""
+
+    analysis: CampaignAnalysis
+    """The numbers."""
+    decision: DecisionSet
+    """The options."""
+    context: MemoContext
+    """Clock, links, memo before."""
+    names: Names
+    """Labels."""
+    letters: Mapping[str, str]
+    """Option key to letter."""
+    state: StateKey
+    """Which verdict block the memo shows."""
+    load: int | None
+    """Load the headline speaks of."""
+    verdict: LoadVerdict | None
+    """Verdict at that load."""
+    baseline: Point | None
+    """Baseline to beat at that load."""
+    best: Point | None
+    """Best contender at that load."""
+
+    @property
+    def at_load(self) -> tuple[Point, ...]:
+        """Rows at the headline's load."""
+        return tuple(point for point in self.analysis.points if point.concurrency == self.load)
+
+    @property
+    def contenders(self) -> tuple[Point, ...]:
+        """Speculative rows at the headline's load that count, fastest first."""
+        rows = [
+            point
+            for point in self.at_load
+            if point.configuration.speculative and point.excluded_reason is None and not point.step_time_only
+        ]
+        return tuple(sorted(rows, key=lambda point: -(point.throughput_tok_s.value or 0.0)))
+
+    @property
+    def deployed(self) -> Point | None:
+        """The row that runs in production now, at the headline's load where measured there."""
+        rows = [point for point in self.analysis.points if point.deployed]
+        return next((point for point in rows if point.concurrency == self.load), rows[0] if rows else None)
+
+    @property
+    def best_cost(self) -> ConfigurationCost | None:
+        """Break-even of the best contender's configuration at the headline's load."""
+        if self.best is None:
+            return None
+        return self.cost_of(self.best)
+
+    @property
+    def top_option(self) -> OptionAssessment | None:
+        """The option ranked first."""
+        return next((option for option in self.decision.options if option.rank == 1), None)
+
+    @property
+    def loads(self) -> tuple[int | None, ...]:
+        """Loads with a verdict, ascending."""
+        return tuple(verdict.concurrency for verdict in self.analysis.verdict.by_concurrency)
+
+    def cost_of(self, point: Point) -> ConfigurationCost | None:
+        """Return the pooled break-even of a point's configuration at its load."""
+        return next(
+            (
+                cost
+                for cost in self.analysis.costs
+                if cost.configuration == point.configuration and cost.concurrency == point.concurrency
+            ),
+            None,
+        )
+
+    def point(self, run_id: str | None, concurrency: int | None) -> Point | None:
+        """Return the row of a run at a load."""
+        return next((p for p in self.analysis.points if p.run_id == run_id and p.concurrency == concurrency), None)
+
+
+def read(analysis: CampaignAnalysis, decision: DecisionSet, context: MemoContext) -> Reading:
+    """Return `analysis` with its headline load, baseline and best contender picked out."""
+    verdict = _headline_verdict(analysis)
+    load = None if verdict is None else verdict.concurrency
+    rows = {(point.run_id, point.concurrency): point for point in analysis.points}
+    baseline = None if verdict is None else rows.get((verdict.baseline_run_id or "", load))
+    best = None if verdict is None else rows.get((verdict.best_run_id or "", load))
+    return Reading(
+        analysis=analysis,
+        decision=decision,
+        context=context,
+        names=name_runs(analysis),
+        letters=option_letters(decision.options),
+        state=_state(analysis),
+        load=load,
+        verdict=verdict,
+        baseline=baseline,
+        best=best,
+    )
+
+
+def _headline_verdict(analysis: CampaignAnalysis) -> LoadVerdict | None:
+    loads = analysis.verdict.by_concurrency
+    wanted = analysis.verdict.decision_concurrency
+    exact = next((verdict for verdict in loads if verdict.concurrency == wanted), None)
+    return exact or (loads[0] if loads else None)
+
+
+def _state(analysis: CampaignAnalysis) -> StateKey:
+    if analysis.points and not any(point.is_news for point in analysis.points):
+        return "nothing_new"
+    return standing_state(analysis)
+
+
+def standing_state(analysis: CampaignAnalysis) -> StateKey:
+    """Return the state that the evidence gives, whether or not any of it is news."""
+    loads = analysis.verdict.by_concurrency
+    if not any(verdict.baseline_run_id for verdict in loads):
+        return "no_baseline"
+    if not any(verdict.best_run_id for verdict in loads):
+        return "no_candidate"
+    return analysis.verdict.status

@@ -1,0 +1,28 @@
+"""Walking a view: every span, in reading order."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from tracker.report.spans import Span
+from tracker.report.view import MemoSource, MemoView
+
+
+def spans_of(view: MemoView) -> Iterator[Span]:
+    """Yield every span of the view, those inside figures, tables and the mail included."""
+    yield from _walk(view)
+
+
+def _walk(value: Any) -> Iterator[Span]:
+    if isinstance(value, Span):
+        yield value
+    elif isinstance(value, MemoSource):
+        return
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _walk(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _walk(item)
