@@ -1,0 +1,112 @@
+"""SGLang server logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracker import importers
+from tracker.errors import InputError
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "sglang_log"
+
+
+def test_ranks_count_once_and_lines_glued_to_a_progress_bar_count_too() -> None:
+    (run,) = importers.read(DATA / "eagle3_tp2.log")
+
+    assert [(cell.concurrency, cell.extra["decode_lines"]) for cell in run.measurements] == [(1, 3.0), (2, 3.0)]
+
+
+def test_the_first_line_after_idle_counts_for_acceptance_but_not_for_speed() -> None:
+    (run,) = importers.read(DATA / "eagle3_tp2.log")
+
+    one = run.measurements[0]
+    assert one.accept_length == pytest.approx(2.2)
+    assert one.output_throughput_tok_s == pytest.approx(4.4 / (2.0 / 100 + 2.4 / 120))
+    assert one.extra["decode_lines_after_idle"] == 1.0
+
+
+def test_server_arguments_in_the_log_describe_the_speculation() -> None:
+    (run,) = importers.read(DATA / "eagle3_tp2.log")
+
+    assert run.speculation is not None
+    assert (run.speculation.algorithm, run.speculation.num_steps, run.speculation.num_draft_tokens) == ("EAGLE3", 3, 4)
+    assert run.cuda_graph is True
+    assert run.drafter is not None
+    assert run.drafter.name == "drafter"
+    assert run.measurements[0].accept_rate_convention == "accepted_over_proposed"
+
+
+def test_a_log_without_accept_length_is_not_speculative_and_has_none() -> None:
+    (run,) = importers.read(DATA / "old_plain.log")
+
+    assert run.speculation is None
+    assert run.measurements[0].accept_length is None
+    assert run.measurements[0].output_throughput_tok_s == pytest.approx(50.2, abs=0.01)
+
+
+def test_a_log_without_decode_lines_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text("[2026-01-01 00:00:00] server_args=ServerArgs(model_path='m')\n")
+
+    with pytest.raises(InputError, match="no decode line"):
+        importers.read(path)
+
+
+def test_many_steps_outside_cuda_graphs_void_the_speed(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    text = (DATA / "eagle3_tp2.log").read_text()
+    path.write_text(
+        text.replace(
+            "cuda graph: True, gen throughput (token/s): 190", "cuda graph: False, gen throughput (token/s): 190"
+        )
+    )
+
+    (run,) = importers.read(path)
+
+    (finding,) = run.findings
+    assert finding.code == "CUDA_GRAPH_MISSED"
+    assert finding.voids == ("speed",)
+
+
+def test_the_published_eagle3_log_gives_steps_per_second_and_accept_length(shared_data: Path) -> None:
+    (run,) = importers.read(shared_data / "cases" / "data" / "C36.sglang_decode_eagle3.log")
+
+    (cell,) = run.measurements
+    assert cell.accept_length == pytest.approx(1.95, rel=0.01)
+    speculative_lines_length = (1.95 + 1.80 + 2.05 + 1.80) / 4
+    assert (cell.output_throughput_tok_s or 0) / speculative_lines_length == pytest.approx(91.9, rel=0.01)
+
+
+def test_the_published_baseline_log_and_the_mixed_ones_are_read(shared_data: Path) -> None:
+    folder = shared_data / "cases" / "data"
+    (baseline,) = importers.read(folder / "C29.sglang_decode_baseline.log")
+    (mixed,) = importers.read(folder / "C60.sglang_formats_real.log")
+    (synthetic,) = importers.read(folder / "C60.sglang_formats_SYNTHETIC.log")
+
+    assert baseline.measurements[0].output_throughput_tok_s == pytest.approx(97.56, rel=0.01)
+    assert [cell.concurrency for cell in mixed.measurements] == [1, 5, 32]
+    assert [(cell.concurrency, cell.accept_length) for cell in synthetic.measurements] == [
+        (1, 1.0),
+        (2, 3.0),
+        (4, 2.31),
+        (8, 2.8),
+        (33, 2.4),
+    ]
+    assert [cell.output_throughput_tok_s for cell in synthetic.measurements] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    "server", ["eagle3-d100-3-1-4", "eagle3-d10000-3-1-4", "eagle3-d100000-3-4-16", "baseline-nograph"]
+)
+def test_a_real_servers_log_agrees_with_its_clients(shared_data: Path, server: str) -> None:
+    folder = shared_data / "h200-tiny-llama" / server
+    (client,), (log,) = importers.read(folder), importers.read(folder / "server.log")
+
+    asked, logged = client.measurements[0], log.measurements[0]
+    assert logged.concurrency == 1
+    assert logged.output_throughput_tok_s == pytest.approx(asked.output_throughput_tok_s, rel=0.05)
+    assert logged.accept_length == (
+        None if asked.accept_length is None else pytest.approx(asked.accept_length, rel=0.02)
+    )
