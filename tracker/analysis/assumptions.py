@@ -10,7 +10,7 @@ from tracker.analysis.pairing import Comparison
 from tracker.analysis.priors import Priors
 from tracker.analysis.results import Note, ScalingFit, StepTimeFit
 from tracker.analysis.words import listed, percent, size
-from tracker.domain.campaign import Campaign
+from tracker.domain.campaign import Campaign, Costs
 
 
 def assumption_notes(
@@ -50,16 +50,33 @@ def _horizon(campaign: Campaign) -> Iterable[Note]:
 
 
 def _price_of_data(campaign: Campaign, scaling: ScalingFit, priors: Priors) -> Iterable[Note]:
-    if scaling.status == "refused" or campaign.costs.gpu_hours_per_sample is not None:
+    costs = campaign.costs
+    if scaling.status == "refused":
         return
-    yield Note(
-        topic="price of data",
-        message=(
-            f"{priors.gpu_hours_per_sample:g} GPU-hours a sample of about {priors.tokens_per_sample:,.0f} "
-            "tokens, from a "
-            "published training run" + ("" if campaign.costs.tokens_per_sample is None else ", scaled by tokens") + "."
-        ),
-    )
+    price = costs.gpu_hours_per_sample
+    if price is None:
+        scaled = "" if costs.tokens_per_sample is None else ", scaled by tokens"
+        price = priors.gpu_hours_per_sample
+        message = (
+            f"{price:g} GPU-hours a sample of about {priors.tokens_per_sample:,.0f} tokens, from a published training "
+            f"run{scaled}."
+        )
+    else:
+        message = f"{price:g} GPU-hours a sample, all phases together, as campaign.toml states."
+    generation = _generation_gpu_hours(costs)
+    if generation is not None and generation > price:
+        message += (
+            f" Generating a sample at the measured {costs.generation_tok_s:g} tok/s alone takes "
+            f"{generation:.2g} GPU-hours: "
+            "GPU-hours here follow the price, calendar days the measured speed."
+        )
+    yield Note(topic="price of data", message=message)
+
+
+def _generation_gpu_hours(costs: Costs) -> float | None:
+    if costs.generation_tok_s is None or costs.tokens_per_sample is None or costs.gpus is None:
+        return None
+    return costs.tokens_per_sample / costs.generation_tok_s * costs.gpus / 3600
 
 
 def _noise(

@@ -97,6 +97,8 @@ def decision_load(
 ) -> int | None:
     """Return the load that matters: the campaign's where it was measured, else the smallest that can be compared."""
     loads = {item.concurrency for item in observations}
+    if not loads:
+        return campaign.decision_concurrency
     if campaign.decision_concurrency in loads:
         return campaign.decision_concurrency
     candidates = {item.concurrency for item in observations if item.speculative and item.contends}
@@ -126,7 +128,9 @@ def _verdict(
     priors: Priors,
 ) -> Verdict:
     loads = sorted({item.concurrency for item in observations}, key=lambda value: -1 if value is None else value)
-    by_load: list[LoadVerdict] = [judge(observations, refs, compared, load=value, priors=priors) for value in loads]
+    by_load: list[LoadVerdict] = [
+        judge(observations, refs, compared, load=value, priors=priors) for value in loads or [load]
+    ]
     best = best_candidate(observations, compared, load)
     population = None if best is None else compared.get((best.run_id, load))
     return overall(

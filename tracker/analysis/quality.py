@@ -42,6 +42,8 @@ def quality_notes(
         *_conventions(observations),
         *_not_recorded(observations),
         *_not_tested(campaign),
+        *_decision_load(observations, campaign),
+        *_latency(observations, campaign),
     )
 
 
@@ -337,6 +339,37 @@ def _not_recorded(observations: Sequence[Observation]) -> Iterable[Note]:
 def _not_tested(campaign: Campaign) -> Iterable[Note]:
     if campaign.untested:
         yield Note(topic="not tested", message=f"Not tested: {'; '.join(campaign.untested)}.")
+
+
+def _decision_load(observations: Sequence[Observation], campaign: Campaign) -> Iterable[Note]:
+    wanted = campaign.decision_concurrency
+    loads = sorted({item.concurrency for item in observations if item.concurrency is not None})
+    if wanted is not None and observations and wanted not in loads:
+        measured = listed([streams(load) for load in loads]) or "an unrecorded load"
+        yield Note(
+            topic="decision load",
+            message=f"The load that matters, {streams(wanted)}, was not measured; the data are from {measured}.",
+        )
+
+
+def _latency(observations: Sequence[Observation], campaign: Campaign) -> Iterable[Note]:
+    limit = campaign.max_tpot_ms
+    if limit is None:
+        return
+    for item in observations:
+        if item.concurrency != campaign.decision_concurrency or not item.contends or item.step_ms is None:
+            continue
+        tokens = 1.0 if item.length is None else item.length.value
+        per_token = item.step_ms.value / tokens
+        if per_token > limit:
+            yield Note(
+                topic="latency limit",
+                message=(
+                    f"{item.record.name} takes {per_token:.1f} ms per output token for one user; "
+                    f"the limit is {limit:g} ms."
+                ),
+                run_ids=(item.run_id,),
+            )
 
 
 def _load(load: int | None) -> int:

@@ -43,6 +43,8 @@ def accept_length(cell: Measurement, speculation: Speculation | None) -> Reading
     if cell.verify_steps and cell.accepted_drafts is not None:
         return Reading(value=1 + cell.accepted_drafts / cell.verify_steps)
     printed = _printed(cell.reported_accept_length)
+    if printed is not None and printed.value <= 0:
+        return None
     if printed is None or printed.low is None or printed.high is None:
         return printed
     implied = _implied_by_rate(cell, speculation, (printed.low, printed.high))

@@ -84,6 +84,7 @@ def _point(
         reachable_note=note,
         prompts=item.prompts,
         requests=item.cell.requests_completed,
+        wall_s=item.cell.wall_s,
         is_news=is_news(item.run, window),
         measured_at=record.provenance.measured_at,
         deployed=campaign.deployed_run is not None and campaign.deployed_run in (record.name, item.run_id),

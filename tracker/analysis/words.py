@@ -8,6 +8,8 @@ from collections.abc import Sequence
 def percent(fraction: float) -> str:
     """Return a fraction as per cent: one decimal below 10, none above."""
     value = 100 * fraction
+    if value == 0:
+        return "0 %"
     return f"{value:.1f} %" if abs(value) < 9.95 else f"{value:.0f} %"
 
 

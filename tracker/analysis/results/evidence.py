@@ -107,6 +107,8 @@ class Point:
     """Distinct prompts."""
     requests: int | None = None
     """Answered requests."""
+    wall_s: float | None = None
+    """Wall time of the measured passes together."""
     is_news: bool = True
     """Logged inside the window; older runs are evidence only."""
     measured_at: datetime | None = None

@@ -1,0 +1,225 @@
+"""Cheap experiments and what their outcome is worth."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracker.analysis.decision import Evidence, Valued, refit
+from tracker.analysis.results import NextExperiment
+from tracker.analysis.uncertainty import FloatArray
+from tracker.analysis.untested import Untested
+from tracker.analysis.value import evsi, net_gpu_hours, saved_fraction
+from tracker.analysis.words import listed, percent, size, streams
+from tracker.options._pricing import benchmark_gpu_hours, training_gpu_hours
+from tracker.options.measure_missing import REPEATS
+from tracker.options.tune_configuration import LEAST_CHANCE
+
+# Relative standard deviation of one careful comparison of two configurations, baseline before and after.
+_TEST_LOG_SD = 0.02
+# Standard error of one served accept length on a fixed prompt set.
+_LENGTH_SE = 0.05
+# An experiment whose value cannot be computed is still proposed when it is nearly free and its chance is not small.
+_FAIR_CHANCE = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Experiment:
+    """Something to try before deciding."""
+
+    shown: NextExperiment
+    """What the memo says."""
+    signals: FloatArray | None
+    """What it measures, shape (n_signals, n_draws)."""
+    noise: FloatArray
+    """Standard deviation of each measurement."""
+    opens: tuple[FloatArray, ...] = ()
+    """Net values of options that it opens, each (n_draws,)."""
+
+
+def next_experiment(evidence: Evidence, valued: Sequence[Valued]) -> NextExperiment | None:
+    """Return the cheapest experiment worth doing, None when nothing cheap is."""
+    hours = evidence.campaign.costs.horizon_gpu_hours
+    rows = [
+        net_gpu_hours(option.saved_fraction, horizon_gpu_hours=hours, cost_gpu_hours=option.cost_gpu_hours)
+        for option in valued
+        if option.saved_fraction is not None and hours is not None and option.cost_gpu_hours is not None
+    ]
+    useless = do_not_test(evidence)
+    found = []
+    for experiment in _experiments(evidence):
+        value = _net_value(experiment, rows, evidence)
+        shown = experiment.shown
+        chance = shown.p_success
+        fair = value is None and chance is not None and chance >= _FAIR_CHANCE
+        if fair or (value is not None and value > 0) or (value is None and chance is None):
+            found.append(
+                NextExperiment(
+                    title=shown.title,
+                    why=shown.why,
+                    flags=shown.flags,
+                    cost_gpu_hours=shown.cost_gpu_hours,
+                    net_value_gpu_hours=value,
+                    p_success=chance,
+                    p_is_judgement=shown.p_is_judgement,
+                    do_not_test=useless,
+                )
+            )
+    return min(found, key=_price, default=None)
+
+
+def do_not_test(evidence: Evidence) -> tuple[str, ...]:
+    """Return one sentence on untested configurations that cannot win at any plausible acceptance."""
+    base = evidence.baseline_tok_s
+    hopeless = [found for found in evidence.untested if float((found.speedup > 1).mean()) < LEAST_CHANCE]
+    if base is None or not hopeless:
+        return ()
+    names = listed([found.label.removesuffix(" draft tokens") for found in hopeless], last="or")
+    speeds = listed([f"{base * float(np.mean(found.speedup)):.1f}" for found in hopeless])
+    tail = " draft tokens" if all(found.label.endswith(" draft tokens") for found in hopeless) else ""
+    best = max(float((found.speedup > 1).mean()) for found in hopeless)
+    chance = "no chance" if best < 0.005 else f"a chance of {percent(best)} at most"
+    return (f"{names}{tail}: predicted {speeds} tok/s, {chance} to beat {base:.1f}.",)
+
+
+def _price(found: NextExperiment) -> tuple[float, float, str]:
+    cost = math.inf if found.cost_gpu_hours is None else found.cost_gpu_hours
+    value = 0.0 if found.net_value_gpu_hours is None else -found.net_value_gpu_hours
+    return (cost, value, found.title)
+
+
+def _net_value(experiment: Experiment, rows: Sequence[FloatArray], evidence: Evidence) -> float | None:
+    if experiment.signals is None or not rows or experiment.shown.cost_gpu_hours is None:
+        return None
+    utilities = np.stack([*rows, *experiment.opens])
+    gross = evsi(utilities, experiment.signals, experiment.noise, seed=evidence.seed + 41)
+    return gross - experiment.shown.cost_gpu_hours
+
+
+def _experiments(evidence: Evidence) -> Iterable[Experiment]:
+    yield from _after_fix(evidence)
+    yield from _baseline(evidence)
+    yield from _repeats(evidence)
+    yield from _tests(evidence)
+    yield from _sizes(evidence)
+
+
+def _after_fix(evidence: Evidence) -> Iterable[Experiment]:
+    cause = evidence.analysis.root_cause
+    if cause is not None and not cause.fixed:
+        flag = cause.finding.flag_after
+        yield _unvalued(
+            "Start the server with the corrected flag and repeat the benchmark",
+            f"{cause.finding.code} voids what was measured so far.",
+            benchmark_gpu_hours(evidence),
+            () if flag is None else (flag,),
+        )
+
+
+def _baseline(evidence: Evidence) -> Iterable[Experiment]:
+    if evidence.best is not None and evidence.baseline is None:
+        yield _unvalued(
+            f"Benchmark the plain server at {streams(evidence.load)} on the same workload",
+            "Without a baseline nothing here can be called faster or slower.",
+            benchmark_gpu_hours(evidence),
+        )
+
+
+def _unvalued(title: str, why: str, cost: float, flags: tuple[str, ...] = ()) -> Experiment:
+    shown = NextExperiment(title=title, why=why, flags=flags, cost_gpu_hours=cost)
+    return Experiment(shown=shown, signals=None, noise=np.array([1.0]))
+
+
+def _repeats(evidence: Evidence) -> Iterable[Experiment]:
+    """Repeat the decision load, or the first undecided one, whose answer is worth having even without a price."""
+    undecided = [item for item in evidence.analysis.verdict.by_concurrency if item.status == "undecided"]
+    known = [item for item in undecided if item.best_run_id is not None and item.baseline_run_id is not None]
+    if not known:
+        return
+    here = next((item for item in known if item.concurrency == evidence.load), None)
+    target = here or known[0]
+    spread = target.speedup
+    measured = evidence.speedup if here is not None else None
+    noise = _TEST_LOG_SD
+    if spread.value is not None and spread.low is not None and spread.high is not None:
+        noise = max(_TEST_LOG_SD, math.log(spread.high / spread.low) / 2.563 / math.sqrt(REPEATS))
+    shown = NextExperiment(
+        title=f"Repeat {streams(target.concurrency)} {REPEATS} times on fresh servers, the baseline in between",
+        why=f"The data do not decide at {streams(target.concurrency)}: {target.reason or 'the interval contains 1.'}",
+        cost_gpu_hours=benchmark_gpu_hours(evidence, 2 * REPEATS),
+    )
+    signals = None if measured is None else np.log(measured)[None, :]
+    yield Experiment(shown=shown, signals=signals, noise=np.array([noise]))
+
+
+def _tests(evidence: Evidence) -> Iterable[Experiment]:
+    for found in evidence.untested:
+        chance = float((found.speedup > 1).mean())
+        if chance < LEAST_CHANCE:
+            continue
+        bar = "" if evidence.baseline_tok_s is None else f" {evidence.baseline_tok_s:.1f} tok/s"
+        low, high = (float(part) for part in np.quantile(found.break_even, (0.1, 0.9)))
+        expected_low, expected_high = (float(part) for part in np.quantile(found.length, (0.1, 0.9)))
+        shown = NextExperiment(
+            title=f"Benchmark {found.label}, the baseline before and after",
+            why=(
+                f"It beats{bar} above {low:.2f} to {high:.2f} tokens a step, and {expected_low:.2f} to "
+                f"{expected_high:.2f} are "
+                f"expected: {found.basis}."
+            ),
+            flags=found.flags,
+            cost_gpu_hours=benchmark_gpu_hours(evidence),
+            p_success=chance,
+            p_is_judgement=found.is_judgement,
+        )
+        yield Experiment(
+            shown=shown,
+            signals=np.log(found.speedup)[None, :],
+            noise=np.array([_TEST_LOG_SD]),
+            opens=tuple(_with_training(evidence, found)),
+        )
+
+
+def _with_training(evidence: Evidence, found: Untested) -> Iterable[FloatArray]:
+    """What a tested configuration opens: itself, and every training size served on it."""
+    hours = evidence.campaign.costs.horizon_gpu_hours
+    if hours is None or evidence.accept_length is None:
+        return
+    yield net_gpu_hours(
+        saved_fraction(found.speedup), horizon_gpu_hours=hours, cost_gpu_hours=benchmark_gpu_hours(evidence)
+    )
+    carried = found.length / evidence.accept_length
+    for samples, length in evidence.sizes.items():
+        cost = benchmark_gpu_hours(evidence) + training_gpu_hours(evidence, samples)
+        saved = saved_fraction(length * carried / found.break_even)
+        yield net_gpu_hours(saved, horizon_gpu_hours=hours, cost_gpu_hours=cost)
+
+
+def _sizes(evidence: Evidence) -> Iterable[Experiment]:
+    """Train smaller sizes for the slope, or the next larger one as a first stage."""
+    current = evidence.current_samples
+    if current is None or not evidence.sizes:
+        return
+    noise = math.hypot(_LENGTH_SE, evidence.priors.tau)
+    plans: list[tuple[str, tuple[int, ...]]] = []
+    small = tuple(samples for samples in (current // 10, 3 * current // 10) if samples >= 100)
+    if len(evidence.analysis.scaling.points) == 1 and len(small) == 2:
+        plans.append((f"Train on {size(small[0])} and {size(small[1])} of the same samples and serve both", small))
+    first = min(evidence.sizes)
+    plans.append((f"Train on {size(first)} samples first and serve that", (first,)))
+    for title, sizes in plans:
+        lengths = refit(evidence.analysis, sizes, priors=evidence.priors, seed=evidence.seed)
+        if not lengths:
+            continue
+        cost = sum(training_gpu_hours(evidence, samples) for samples in sizes)
+        shown = NextExperiment(
+            title=title,
+            why="It shows how far more data helps, which is what the larger trainings rest on.",
+            cost_gpu_hours=cost + benchmark_gpu_hours(evidence, len(sizes)),
+        )
+        yield Experiment(
+            shown=shown, signals=np.stack([lengths[samples] for samples in sizes]), noise=np.full(len(sizes), noise)
+        )

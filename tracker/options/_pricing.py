@@ -1,0 +1,104 @@
+"""How every option is priced: one way, so that their values can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tracker.analysis.decision import Evidence, Valued
+from tracker.analysis.uncertainty import FloatArray, summarise
+from tracker.analysis.value import days, net_gpu_hours, pay_back_gpu_hours, saved_fraction
+from tracker.domain.campaign import Costs
+from tracker.domain.estimate import Estimate
+
+NO_HORIZON = "campaign.toml states no number of GPUs or no horizon, so speed has no price"
+
+
+def price(
+    evidence: Evidence,
+    option: Valued,
+    *,
+    speedup: FloatArray | None,
+    missing: str,
+    forced: bool = False,
+) -> Valued:
+    """Return an option with its chance, speed and net value from draws of its speed-up.
+
+    Args:
+        evidence: Draws and costs.
+        option: Key, title, texts and cost.
+        speedup: Speed over the baseline after the option, shape (n_draws,); None when it cannot be estimated.
+        missing: Why not.
+        forced: Whether a slower outcome is served all the same.
+    """
+    option = with_cost(evidence, option)
+    option = replace(option, concurrency=evidence.load)
+    if speedup is None:
+        return replace(option, unvalued_reason=missing)
+    base = evidence.baseline_tok_s
+    option = replace(
+        option,
+        p_beats_baseline=float((speedup > 1).mean()),
+        expected_tok_s=Estimate(reason="no baseline throughput") if base is None else summarise(base * speedup),
+    )
+    costs = evidence.campaign.costs
+    hours = costs.horizon_gpu_hours
+    if hours is None:
+        return replace(option, unvalued_reason=NO_HORIZON)
+    if option.cost_gpu_hours is None:
+        return replace(option, unvalued_reason=option.unvalued_reason or "its cost is not known")
+    saved = saved_fraction(speedup, forced=forced)
+    net = net_gpu_hours(saved, horizon_gpu_hours=hours, cost_gpu_hours=option.cost_gpu_hours)
+    return replace(
+        option,
+        net_gpu_hours=summarise(net),
+        pay_back_days=_pay_back_days(costs, option.cost_gpu_hours, float(np.mean(speedup))),
+        saved_fraction=saved,
+    )
+
+
+def with_cost(evidence: Evidence, option: Valued) -> Valued:
+    """Return an option with calendar days and money from its GPU-hours, where campaign.toml states what they need."""
+    costs, hours = evidence.campaign.costs, option.cost_gpu_hours
+    if hours is None:
+        return option
+    money = None if costs.price_per_gpu_hour is None else hours * costs.price_per_gpu_hour
+    known = option.cost_days
+    if known is None and costs.gpus is not None:
+        known = days(hours, costs.gpus)
+    return replace(option, cost_days=known, cost_money=money)
+
+
+def training_gpu_hours(evidence: Evidence, samples: int) -> float:
+    """Return the price of training on `samples`, all phases, at the campaign's or the published price per sample."""
+    return samples * evidence.gpu_hours_per_sample
+
+
+def training_days(evidence: Evidence, samples: int) -> float | None:
+    """Return calendar days of a training: at least as long as generating its answers takes; None without GPUs."""
+    costs = evidence.campaign.costs
+    if costs.gpus is None:
+        return None
+    working = days(training_gpu_hours(evidence, samples), costs.gpus)
+    if costs.generation_tok_s is None or costs.tokens_per_sample is None:
+        return working
+    return max(working, samples * costs.tokens_per_sample / costs.generation_tok_s / 86_400)
+
+
+def benchmark_gpu_hours(evidence: Evidence, passes: int = 1) -> float:
+    """Return the price of `passes` benchmark passes: as timed at this load, else the prior's judgement."""
+    gpus = evidence.campaign.costs.gpus
+    timed = [
+        point.wall_s
+        for point in evidence.analysis.points
+        if point.wall_s is not None and point.concurrency == evidence.load
+    ]
+    if not timed or gpus is None:
+        return passes * evidence.priors.benchmark_gpu_hours
+    return passes * gpus * max(timed) / 3600
+
+
+def _pay_back_days(costs: Costs, cost_gpu_hours: float, speedup: float) -> float | None:
+    served = pay_back_gpu_hours(cost_gpu_hours, speedup)
+    return None if served is None or costs.gpus is None else days(served, costs.gpus)

@@ -1,0 +1,92 @@
+"""Gather a named missing measurement before deciding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tracker.analysis.decision import Evidence, Valued
+from tracker.analysis.results import OptionAssessment
+from tracker.analysis.words import count, listed, streams
+from tracker.options._pricing import benchmark_gpu_hours, price
+
+REPEATS = 5
+
+
+class MeasureMissing:
+    """The measurement without which a number in the memo rests on an assumption."""
+
+    key = "measure_missing"
+
+    def assess(self, evidence: Evidence) -> Iterable[OptionAssessment]:
+        """Yield a baseline where there is none, repeats where a load is undecided, and flags nobody recorded."""
+        yield from self._baseline(evidence)
+        yield from self._repeats(evidence)
+        yield from self._flags(evidence)
+
+    def _baseline(self, evidence: Evidence) -> Iterable[OptionAssessment]:
+        loads = [item.concurrency for item in evidence.analysis.verdict.by_concurrency if item.baseline_run_id is None]
+        if loads:
+            yield self._option(
+                evidence,
+                "baseline",
+                f"Measure the baseline at {listed([streams(load) for load in loads])}",
+                passes=len(loads),
+                why="Without a plain server on the same workload there is no verdict and no break-even.",
+            )
+            return
+        drifts = [cost for cost in evidence.analysis.data_quality if cost.topic == "baseline"]
+        if drifts:
+            yield self._option(
+                evidence,
+                "baseline_before_and_after",
+                "Measure the baseline before and after the next candidate",
+                passes=2,
+                why=" ".join(note.message for note in drifts),
+            )
+
+    def _repeats(self, evidence: Evidence) -> Iterable[OptionAssessment]:
+        for item in evidence.analysis.verdict.by_concurrency:
+            if item.status == "undecided" and item.best_run_id is not None and item.baseline_run_id is not None:
+                yield self._option(
+                    evidence,
+                    f"repeats_{item.concurrency}",
+                    f"Repeat {streams(item.concurrency)} {REPEATS} times, each on a fresh server, baseline in between",
+                    passes=2 * REPEATS,
+                    why=item.reason or "The interval contains 1.",
+                )
+
+    def _flags(self, evidence: Evidence) -> Iterable[OptionAssessment]:
+        unknown = [
+            point.run_id
+            for point in evidence.analysis.points
+            if point.configuration.speculative and point.configuration.num_steps is None
+        ]
+        if unknown:
+            runs = count(len(dict.fromkeys(unknown)), "run")
+            yield self._option(
+                evidence,
+                "num_steps",
+                f"Record draft steps and top-k of {runs}",
+                passes=0,
+                why=(
+                    "Whether break-even can be reached at all, and how the step splits, rests on an assumed "
+                    "number of steps."
+                ),
+            )
+
+    def _option(self, evidence: Evidence, part: str, title: str, *, passes: int, why: str) -> OptionAssessment:
+        return price(
+            evidence,
+            Valued(
+                key=f"{self.key}_{part}",
+                title=title,
+                cost_gpu_hours=benchmark_gpu_hours(evidence, passes),
+                evidence=why,
+                would_change="The measurement itself.",
+            ),
+            speedup=None,
+            missing="a measurement changes what is known, not how fast it is",
+        )
+
+
+OPTION = MeasureMissing()

@@ -1,0 +1,66 @@
+"""Speculate only at loads where it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tracker.analysis.decision import Evidence, Valued
+from tracker.analysis.results import OptionAssessment, Point
+from tracker.analysis.words import listed, streams
+from tracker.domain.estimate import Estimate
+from tracker.options._pricing import with_cost
+
+
+class SpeculateBelowLoad:
+    """Route low load to the drafter and the rest to the baseline."""
+
+    key = "speculate_below_load"
+
+    def assess(self, evidence: Evidence) -> Iterable[OptionAssessment]:
+        """Yield the split where loads differ and at least one is faster."""
+        verdicts = [(load.concurrency, load) for load in evidence.analysis.verdict.by_concurrency]
+        known = [(count, load) for count, load in verdicts if count is not None]
+        faster = [(count, load) for count, load in known if load.status == "faster"]
+        others = [(count, load) for count, load in known if load.status != "faster"]
+        if not faster or not others:
+            return
+        highest, top = max(faster, key=lambda pair: pair[0])
+        best = _row(evidence, top.best_run_id, highest)
+        base = _row(evidence, top.baseline_run_id, highest)
+        if best is None or base is None:
+            return
+        option = with_cost(
+            evidence,
+            Valued(
+                key=self.key,
+                title=_title([load for load, _ in faster], [load for load, _ in others]),
+                configuration=best.configuration.label,
+                concurrency=highest,
+                cost_gpu_hours=0.0,
+                evidence=f"Faster at {listed([streams(count) for count, _ in faster])}; "
+                + listed([f"{load.status} at {streams(count)}" for count, load in others])
+                + ".",
+                would_change="A measurement between the two loads, or repeats where the data do not decide.",
+                unvalued_reason="its value needs the share of traffic at each load, which campaign.toml does not state",
+            ),
+        )
+        value, speed = top.speedup, base.throughput_tok_s.value
+        if speed is not None and value.value is not None and value.low is not None and value.high is not None:
+            expected = Estimate(value=speed * value.value, low=speed * value.low, high=speed * value.high)
+            option = replace(option, expected_tok_s=expected)
+        yield option
+
+
+def _title(faster: Sequence[int], others: Sequence[int]) -> str:
+    if max(faster) < min(others):
+        return f"Speculate at up to {streams(max(faster))}, plain server above"
+    return f"Speculate only at {listed([streams(load) for load in faster])}, plain server otherwise"
+
+
+def _row(evidence: Evidence, run_id: str | None, load: int) -> Point | None:
+    rows = evidence.analysis.points
+    return next((point for point in rows if (point.run_id, point.concurrency) == (run_id, load)), None)
+
+
+OPTION = SpeculateBelowLoad()
