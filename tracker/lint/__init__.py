@@ -1,1 +1,52 @@
 """Checks on flags, checkpoints and results: one rule a file, found by discovery."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from functools import cache
+from typing import cast
+
+from tracker.domain.finding import Finding
+from tracker.errors import UsageError
+from tracker.lint.base import Rule, Subject
+from tracker.plugins import discover
+
+__all__ = ["Rule", "Subject", "codes", "explain", "rules", "run"]
+
+_ORDER = {"error": 0, "warning": 1, "info": 2}
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Return all rules, in the order of their file names."""
+    found = discover("tracker.lint", "RULE")
+    return tuple(cast(Rule, found[name]) for name in sorted(found))
+
+
+def run(subject: Subject) -> tuple[Finding, ...]:
+    """Return what all rules find, errors first, then by code and message."""
+    found = dict.fromkeys(finding for rule in rules() for finding in rule.check(subject))
+    return tuple(sorted(found, key=lambda finding: (_ORDER[finding.severity], finding.code, finding.message)))
+
+
+def codes() -> tuple[str, ...]:
+    """Return all codes that a rule may report, sorted."""
+    return tuple(sorted({code for rule in rules() for code in rule.codes}))
+
+
+def explain(code: str) -> str:
+    """Return why a finding matters and where the rule comes from.
+
+    Raises:
+        UsageError: No rule reports this code.
+    """
+    wanted = code.strip().upper().replace("-", "_")
+    for rule in rules():
+        if wanted in rule.codes:
+            return f"{wanted}\n\n{inspect.getdoc(type(rule))}"
+    close = difflib.get_close_matches(wanted, codes(), n=3, cutoff=0.5)
+    raise UsageError(
+        f"no rule reports the code {code!r}",
+        hint=f"Did you mean {' or '.join(close)}?" if close else f"Known codes: {', '.join(codes())}.",
+    )

@@ -35,6 +35,8 @@ class Subject:
     """What was measured; empty before a run."""
     training: Training | None = None
     """The drafter's training."""
+    cuda_graph: bool | None = None
+    """Whether decoding runs in CUDA graphs, where the flags do not say it."""
 
 
 class Rule(Protocol):
