@@ -261,3 +261,36 @@ def whole_document(path: Path) -> Any:
         return parse(_source.read_document(path))
     except ValueError:
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Objects:
+    """The objects of a result file."""
+
+    values: tuple[Fields, ...]
+    """One a run."""
+    cut: str | None = None
+    """What a truncated file lacks, in words."""
+
+
+def objects(path: Path) -> Objects:
+    """Return the objects of a file that is one JSON document, a list of objects, or one object a line.
+
+    Raises:
+        InputError: The file is no JSON, or holds something else than objects.
+    """
+    whole = whole_document(path)
+    if whole is not None:
+        items = [Entry(line=1, value=item) for item in (whole if isinstance(whole, list) else [whole])]
+    else:
+        items = list(entries(path))
+    found = []
+    cut = None
+    for item in items:
+        if item.cut is not None:
+            cut = item.cut
+        elif isinstance(item.value, dict):
+            found.append(Fields(data=item.value, where=f"{path}:{item.line}"))
+        else:
+            raise InputError("this is no JSON object", where=f"{path}:{item.line}", hint="Remove that line.")
+    return Objects(values=tuple(found), cut=cut)

@@ -1,0 +1,82 @@
+"""What the serving benchmarks of SGLang and vLLM share: they grew from one script and kept its field names."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tracker.domain.measurement import Latency, Measurement, RequestRow
+from tracker.domain.workload import Workload
+from tracker.errors import InputError
+from tracker.importers import _jsonl
+
+MAX_ERROR_LENGTH = 200
+
+
+def latency(fields: _jsonl.Fields, quantity: str) -> Latency | None:
+    """Return the summary of one latency; None when the result has none of it."""
+    values = {statistic: fields.number(f"{statistic}_{quantity}_ms") for statistic in ("mean", "median", "p90", "p99")}
+    if all(value is None for value in values.values()):
+        return None
+    return Latency(mean_ms=values["mean"], median_ms=values["median"], p90_ms=values["p90"], p99_ms=values["p99"])
+
+
+def workload(fields: _jsonl.Fields, cell: Measurement) -> Workload:
+    """Return the workload; a rate of `Infinity` or `inf` is a closed loop bounded by the concurrency."""
+    done = cell.requests_completed
+    return Workload(
+        prompt_set=fields.text("dataset_name"),
+        input_tokens_mean=cell.input_tokens / done if cell.input_tokens is not None and done else None,
+        output_tokens_mean=cell.output_tokens / done if cell.output_tokens is not None and done else None,
+        concurrencies=() if cell.concurrency is None else (cell.concurrency,),
+        request_rate_per_s=_rate(fields.data.get("request_rate")),
+    )
+
+
+def _rate(value: Any) -> float | None:
+    """Return arrivals per second; None for a closed loop or a replayed trace."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value < 2**53 else None
+
+
+def requests(fields: _jsonl.Fields, concurrency: int | None) -> tuple[RequestRow, ...]:
+    """Return the requests that a detailed result lists; empty without them.
+
+    Raises:
+        InputError: The lists differ in length or hold something else.
+    """
+    outputs = fields.counts("output_lens")
+    if not outputs:
+        return ()
+    inputs, ttfts_s = fields.counts("input_lens"), fields.numbers("ttfts")
+    gaps, errors = fields.data.get("itls"), fields.data.get("errors")
+    if any(isinstance(part, list | tuple) and len(part) != len(outputs) for part in (inputs, ttfts_s, gaps, errors)):
+        raise InputError(
+            "the per-request lists differ in length", where=fields.where, hint="The file is damaged; run it again."
+        )
+    rows = []
+    for index, tokens in enumerate(outputs):
+        error = errors[index] if isinstance(errors, list) else None
+        failed = isinstance(error, str) and bool(error)
+        ttft_s = None if ttfts_s is None or failed else ttfts_s[index]
+        rows.append(
+            RequestRow(
+                concurrency=concurrency,
+                input_tokens=None if inputs is None else inputs[index],
+                output_tokens=tokens,
+                ttft_s=ttft_s,
+                latency_s=_latency_s(ttft_s, gaps[index] if isinstance(gaps, list) else None),
+                error=str(error)[:MAX_ERROR_LENGTH] if failed else None,
+            )
+        )
+    return tuple(rows)
+
+
+def _latency_s(ttft_s: float | None, gaps_s: Any) -> float | None:
+    """Return the request's latency: time to first token plus the gaps between chunks."""
+    if ttft_s is None or not isinstance(gaps_s, list):
+        return None
+    if not all(isinstance(gap, int | float) and 0 <= gap < math.inf for gap in gaps_s):
+        return None
+    return ttft_s + float(sum(gaps_s))
