@@ -101,8 +101,12 @@ class RunRecord:
 
     @property
     def acceptance_voided_by(self) -> Finding | None:
-        """The first finding that voids this run's acceptance, else None."""
-        return next((finding for finding in self.findings if "acceptance" in finding.voids), None)
+        """The finding that voids this run's acceptance, else None.
+
+        One that names the wrong flag comes before one that only sees its result.
+        """
+        voiding = [finding for finding in self.findings if "acceptance" in finding.voids]
+        return min(voiding, key=lambda finding: finding.flag_after is None, default=None)
 
     def pooled(self) -> tuple[Measurement, ...]:
         """Return the cells that pool all repeats and categories, one per concurrency, ascending."""
