@@ -154,7 +154,8 @@ def memo_unfixed_cause() -> MemoView:
     verdict = dataclasses.replace(source.verdict, status="undecided", by_concurrency=(load,))
     rows = (source.points[0], source.points[-1])
     kept = {key: value for key, value in NO_FIT.items() if key not in ("root_cause", "findings")}
-    analysis = founding(points=rows, costs=(), verdict=verdict, root_cause=cause, **kept)
+    profile = dataclasses.replace(source.acceptance, run_id=None, configuration=None, vocabulary=None, reason=None)
+    analysis = founding(points=rows, costs=(), verdict=verdict, root_cause=cause, acceptance=profile, **kept)
     return build(analysis, NO_OPTIONS, context())
 
 

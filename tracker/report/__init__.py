@@ -2,9 +2,24 @@
 
 from tracker.report.build import build
 from tracker.report.context import MemoContext
+from tracker.report.explore import render_explore
 from tracker.report.html import render_html
+from tracker.report.index import IndexEntry, entry_from, render_index
+from tracker.report.mail import compose
 from tracker.report.memo_json import render_json
 from tracker.report.text import render_text
 from tracker.report.view import MemoView
 
-__all__ = ["MemoContext", "MemoView", "build", "render_html", "render_json", "render_text"]
+__all__ = [
+    "IndexEntry",
+    "MemoContext",
+    "MemoView",
+    "build",
+    "compose",
+    "entry_from",
+    "render_explore",
+    "render_html",
+    "render_index",
+    "render_json",
+    "render_text",
+]

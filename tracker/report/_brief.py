@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracker.analysis.results import NextExperiment, OptionAssessment
+from tracker.analysis.results import NextExperiment, OptionAssessment, RootCause
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report._least_certain import least_certain
@@ -14,6 +14,7 @@ from tracker.report.spans import (
     Rich,
     Span,
     capital,
+    code,
     fit_words,
     known,
     label,
@@ -73,7 +74,9 @@ def deployed_words(reading: Reading) -> Rich:
 
 def do_next(reading: Reading) -> Rich:
     """Return the cheapest experiment worth doing, with its cost and chance."""
-    experiment = reading.decision.next_experiment
+    cause, experiment = reading.analysis.root_cause, reading.decision.next_experiment
+    if cause is not None and not cause.fixed:
+        return _correct(cause)
     if experiment is None:
         if reading.state == "no_baseline":
             return rich("Run the baseline on the same prompts and load, before and after the next drafter run.")
@@ -85,6 +88,14 @@ def do_next(reading: Reading) -> Rich:
     facts = [part for part in (experiment_cost(experiment), experiment_chance(reading, experiment)) if part]
     tail = rich(": ", *_commas(facts)) if facts else Rich()
     return fit_words(WORD_LIMIT, sentence(rich(title, tail)))
+
+
+def _correct(cause: RootCause) -> Rich:
+    """Return the step that comes before every other one while the root cause stands."""
+    after = cause.finding.flag_after
+    if after is None:
+        return fit_words(WORD_LIMIT, sentence(quote(cause.finding.fix or "Correct the configuration", "findings.fix")))
+    return rich("Restart the server with ", code(after), " and benchmark it once on the same prompts.")
 
 
 def experiment_cost(experiment: NextExperiment) -> Rich:
@@ -203,6 +214,12 @@ def _ask_no_baseline(reading: Reading) -> tuple[Rich, list[Rich]]:
 
 
 def _ask_no_candidate(reading: Reading) -> tuple[Rich, list[Rich]]:
+    cause = reading.analysis.root_cause
+    if cause is not None and not cause.fixed:
+        return rich("Restart with the corrected flag and benchmark once?"), [
+            _now(reading),
+            rich("Undone in minutes; nothing else can be decided before."),
+        ]
     return rich("Benchmark the drafter once?"), [
         rich("Same hardware, build, prompts and load as the baseline."),
         _now(reading),

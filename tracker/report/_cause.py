@@ -86,9 +86,9 @@ def _length(estimate: Estimate, runs: tuple[str, ...]) -> Rich:
         return Rich()
     if estimate.low is None or estimate.high is None:
         return rich("about ", number(fmt.fixed(estimate.value, 1), estimate.value, _LENGTH, runs, kind="measured"))
-    decimals = max(1, fmt.decimals_for(estimate.half_width, 2) - 1)
+    decimals = max(1, fmt.decimals_for(estimate.half_width, 2))
     shown = number(fmt.fixed(estimate.value, decimals), estimate.value, _LENGTH, runs, kind="measured")
-    ends = num.interval(estimate, decimals + 1, f"80 % interval of {_LENGTH}", runs)
+    ends = num.interval(estimate, decimals, f"80 % interval of {_LENGTH}", runs)
     return rich(shown, ", 80 % interval ", ends) if ends else rich(shown)
 
 
@@ -109,19 +109,21 @@ def _note(reading: Reading, found: RootCause) -> Rich:
 
 
 def _mail(found: RootCause) -> Rich:
+    """Return what the mail adds to the flags it shows: the effect, or the finding where no flag is known."""
     finding = found.finding
-    parts: list[Part] = []
-    if finding.flag_before and finding.flag_after:
-        parts += ["The server ran with ", code(finding.flag_before), " instead of ", code(finding.flag_after), "."]
-    else:
-        parts += [sentence(quote(finding.message, f"findings[{finding.code}].message", found.run_ids))]
     before, after = found.accept_length_before.value, found.accept_length_after.value
+    parts: list[Part] = []
+    if not finding.flag_before or not finding.flag_after:
+        parts += [sentence(quote(finding.message, f"findings[{finding.code}].message", found.run_ids)), " "]
     if before is not None and after is not None:
         parts += [
-            " Accept length rose from about ",
+            "Accept length rose from about ",
             number(fmt.fixed(before, 1), before, _LENGTH, found.run_ids, kind="measured"),
             " to ",
             number(fmt.fixed(after, 1), after, _LENGTH, (found.fixed_run_id or "",), kind="measured"),
             ".",
         ]
+    elif before is not None:
+        shown = number(fmt.fixed(before, 1), before, _LENGTH, found.run_ids, kind="measured")
+        parts += ["Accept length with it: about ", shown, "."]
     return rich(*parts)

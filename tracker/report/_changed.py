@@ -71,7 +71,7 @@ def _heading(reading: Reading, previous: Mapping[str, Any], moved: bool) -> Rich
     if before != now:
         return rich(f"The verdict changed: {_word(before).lower()} before, {WORDS[now].lower()} now")
     gap_before, gap_now = _gap(previous), _gap_now(reading)
-    if gap_before is not None and gap_now is not None and now == "slower":
+    if moved and gap_before is not None and gap_now is not None and now == "slower":
         nearer = gap_now.fact is not None and gap_now.fact.value is not None and gap_now.fact.value < gap_before
         word = "Nearer, still short" if nearer else "No nearer"
         was = number(fmt.throughput(gap_before), gap_before, f"{_PREVIOUS}baseline - best contender", unit="tok/s")

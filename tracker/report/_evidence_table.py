@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tracker.analysis.results import Point
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, Span, label, number, quote, rich
+from tracker.report.spans import Part, Rich, Span, capital, label, number, quote, rich
 from tracker.report.view_parts import Cell, RowHead, RowRole, TableRow, TableView
 
 _LENGTH = "1 + accepted drafts / verify steps"
@@ -35,7 +36,7 @@ def _table(reading: Reading, load: int | None, *, alone: bool) -> TableView:
         conditions=_conditions(reading, points),
         head="Configuration",
         columns=("tok/s", against, "accept length", "step, ms", "break-even", "still needs", "run"),
-        rows=tuple(_row(reading, point, baseline) for point in points),
+        rows=tuple(_row(reading, point, baseline, _decimals(points)) for point in points),
         run_column=6,
     )
 
@@ -55,16 +56,30 @@ def _streams(load: int | None) -> Rich:
 
 def _conditions(reading: Reading, points: Sequence[Point]) -> Rich:
     scope = reading.analysis.verdict.scope
-    parts: list[Part] = [quote(scope[:1].upper() + scope[1:], "verdict.scope"), "." if scope else ""]
+    parts: list[Part] = [quote(capital(scope), "verdict.scope"), "." if scope else ""]
     small = []
-    if any(point.break_even is not None or point.accept_length.low is not None for point in points):
+    if any(point.break_even or point.accept_length.low or point.step_time_ms.low for point in points):
         small.append("80 % interval")
     if any(point.accept_length_rounding or point.step_time_rounding_ms for point in points):
         small.append("in brackets what rounding alone leaves open")
     return rich(*parts, f" Small figures: {'; '.join(small)}." if small else "")
 
 
-def _row(reading: Reading, point: Point, baseline: Point | None) -> TableRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decimals:
+    """Decimals of the columns: equal within a column."""
+
+    tok_s: int
+    step_ms: int
+
+
+def _decimals(points: Sequence[Point]) -> _Decimals:
+    fastest = max((point.throughput_tok_s.value or 0.0 for point in points), default=0.0)
+    longest = max((point.step_time_ms.value or 0.0 for point in points), default=0.0)
+    return _Decimals(tok_s=1 if fastest < 200 else 0, step_ms=num.step_decimals(longest))
+
+
+def _row(reading: Reading, point: Point, baseline: Point | None, decimals: _Decimals) -> TableRow:
     verdict = next((v for v in reading.analysis.verdict.by_concurrency if v.concurrency == point.concurrency), None)
     is_baseline = baseline is not None and point.run_id == baseline.run_id
     is_best = verdict is not None and point.run_id == verdict.best_run_id
@@ -73,12 +88,12 @@ def _row(reading: Reading, point: Point, baseline: Point | None) -> TableRow:
     )
     tag = {"baseline": "to beat", "best": "best"}.get(role)
     return TableRow(
-        head=RowHead(text=rich(label(reading.names.row(point))), tag=tag, small=_small(point)),
+        head=RowHead(text=rich(label(capital(reading.names.row(point)))), tag=tag, small=_small(reading, point)),
         cells=(
-            Cell(text=_throughput(point)),
+            Cell(text=_throughput(point, decimals.tok_s)),
             Cell(text=_against(point, baseline, is_baseline=is_baseline)),
             _length_cell(point),
-            _step_cell(point),
+            _step_cell(point, decimals.step_ms),
             _bar_cell(point),
             _needs_cell(point),
             Cell(text=rich(reading.names.run(point.run_id))),
@@ -87,23 +102,23 @@ def _row(reading: Reading, point: Point, baseline: Point | None) -> TableRow:
     )
 
 
-def _small(point: Point) -> tuple[Rich, ...]:
+def _small(reading: Reading, point: Point) -> tuple[Rich, ...]:
     lines: list[Rich] = []
     if point.deployed:
         lines.append(rich("deployed now"))
     if point.step_time_only:
         lines.append(rich("acceptance simulated: step time only"))
-    if not point.is_news:
+    if not point.is_news and reading.state != "nothing_new":
         lines.append(rich("older run"))
     if point.excluded_reason:
         lines.append(rich("excluded: ", quote(point.excluded_reason, "evidence.excluded_reason", [point.run_id])))
     return tuple(lines)
 
 
-def _throughput(point: Point) -> Rich:
+def _throughput(point: Point, decimals: int) -> Rich:
     if point.throughput_tok_s.value is None:
         return rich(point.throughput_tok_s.reason or "not reported")
-    return rich(num.tok_s(point))
+    return rich(num.tok_s(point, decimals))
 
 
 def _against(point: Point, baseline: Point | None, *, is_baseline: bool) -> Rich:
@@ -125,14 +140,12 @@ def _length_cell(point: Point) -> Cell:
     return Cell(text=rich(num.accept_length(point)), small=tuple(line for line in small if line))
 
 
-def _step_cell(point: Point) -> Cell:
-    value = point.step_time_ms.value
-    if value is None:
+def _step_cell(point: Point, decimals: int) -> Cell:
+    if point.step_time_ms.value is None:
         return Cell(text=Rich())
-    decimals = num.step_decimals(value)
     small = [num.interval(point.step_time_ms, decimals, f"80 % interval of {_STEP}", (point.run_id,), unit="ms")]
     small.append(_brackets(point.step_time_rounding_ms, decimals, _STEP, point.run_id))
-    return Cell(text=rich(num.step_ms(point)), small=tuple(line for line in small if line))
+    return Cell(text=rich(num.step_ms(point, decimals)), small=tuple(line for line in small if line))
 
 
 def _brackets(ends: tuple[float, float] | None, decimals: int, formula: str, run: str) -> Rich:

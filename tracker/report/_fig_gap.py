@@ -47,7 +47,7 @@ def _row(reading: Reading, point: Point) -> GapRow:
         yields=known(point.accept_length.value),
         low=ends[0] if ends else None,
         high=ends[1] if ends else None,
-        yields_text=num.accept_length_short(point),
+        yields_text=num.accept_length_short(point) if point.accept_length.low is None else num.accept_length(point),
         must=known(point.break_even).value,
         must_text=num.bar(known(point.break_even), (point.run_id,)),
         gap_text=_gap_text(point),

@@ -32,7 +32,9 @@ def _no_pair(reading: Reading) -> list[Rich]:
             rich("Everything that is a comparison: speed-up, break-even, and what more training data would be worth.")
         ]
     if reading.state == "no_candidate":
-        return [rich("Everything about the drafter: no run of it counts.")]
+        return [
+            rich("Everything about the drafter: no run of it counts, so neither its acceptance nor its cost is known.")
+        ]
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report._brief import pays
 from tracker.report._evidence_table import evidence_tables
@@ -9,7 +10,7 @@ from tracker.report._fig_gap import gap_figure
 from tracker.report._section_options import horizon_caption, options_table
 from tracker.report._verdict_text import WORDS, headline
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, quote, rich, sentence
+from tracker.report.spans import Part, Rich, capital, number, quote, rich, sentence
 from tracker.report.view import MailView
 from tracker.report.view_parts import Cell, RowHead, TableRow, TableView
 
@@ -105,11 +106,17 @@ def _options(reading: Reading) -> TableView | None:
 
 def _change(reading: Reading) -> Rich:
     parts: list[Part] = []
+    top = reading.top_option
+    other = [choice for choice in reading.decision.horizons if top is None or choice.option_key != top.key]
+    if other:
+        longest = max(other, key=lambda choice: choice.days)
+        days = number(fmt.fixed(longest.days, 0), longest.days, "length of use tried", unit="days", kind="assumed")
+        who = reading.letters.get(longest.option_key, longest.title)
+        parts += ["Used for ", days, " days, ", quote(who, "decision.horizons"), " leads."]
     for item in reading.decision.sensitivity:
         if item.changes:
-            letter = reading.letters.get(item.option_key)
-            who = f"{letter} leads" if letter else f"{item.title} leads"
-            parts += [" " if parts else "", quote(f"{item.label}: {who}.", "decision.sensitivity")]
+            who = reading.letters.get(item.option_key, item.title)
+            parts += [" " if parts else "", quote(f"{capital(item.label)}: {who} leads.", "decision.sensitivity")]
     return rich(*parts)
 
 

@@ -11,7 +11,7 @@ from tracker.report._evidence_table import evidence_tables
 from tracker.report.figures import BarGroup, BarRow, ThroughputData
 from tracker.report.naming import configuration_words, short_words
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, Span, known, number, quote, rich, sentence
+from tracker.report.spans import Part, Rich, Span, capital, known, number, quote, rich, sentence
 from tracker.report.view_parts import Block, FigureView, Key, Paragraph, Section
 
 MAX_BARS = 12
@@ -96,7 +96,13 @@ def _answer(reading: Reading, rows: Sequence[Point]) -> Rich:
     base, best = reading.baseline, rows[0]
     base = known(base)
     gap = known(best.throughput_tok_s.value) - known(base.throughput_tok_s.value)
-    shown = number(fmt.throughput(abs(gap)), gap, "best contender - baseline", [best.run_id, base.run_id], unit="tok/s")
+    shown = number(
+        fmt.fixed(abs(gap), 1 if known(base.throughput_tok_s.value) < 200 else 0),
+        gap,
+        "best contender - baseline",
+        [best.run_id, base.run_id],
+        unit="tok/s",
+    )
     if gap <= 0:
         return rich("No. The best falls ", shown, " tok/s short.")
     verdict = reading.verdict
@@ -123,7 +129,7 @@ def chart_label(reading: Reading, point: Point) -> str:
     if reading.names.graph_varies:
         full = configuration_words(point.configuration, graph=True)
         words = words.replace(full, configuration_words(point.configuration, graph=False))
-    return short_words(words)
+    return short_words(capital(words))
 
 
 def _bar(reading: Reading, point: Point, *, filled: bool) -> BarRow:

@@ -11,7 +11,7 @@ from tracker.report._verdict_text import WORDS, load_words, runs_of
 from tracker.report.figures import LoadData, LoadPoint, LoadSeries
 from tracker.report.naming import short_words
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, Span, known, label, number, quote, rich, sentence
+from tracker.report.spans import Part, Rich, Span, capital, known, label, number, quote, rich, sentence
 from tracker.report.view_parts import Block, Cell, FigureView, RowHead, Section, TableRow, TableView
 
 MAX_SERIES = 6
@@ -76,7 +76,7 @@ def _series(reading: Reading) -> tuple[LoadSeries, ...]:
     order = sorted(long, key=lambda run_id: (run_id != lead, -max(p.speedup.value or 0.0 for p in long[run_id])))
     return tuple(
         LoadSeries(
-            label=short_words(reading.names.row(long[run_id][0]), 24),
+            label=short_words(reading.names.row(long[run_id][0]).replace(" samples", ""), 19),
             points=tuple(_load_point(point) for point in sorted(long[run_id], key=lambda p: p.concurrency or 0)),
             lead=run_id == lead,
         )
@@ -134,7 +134,9 @@ def _description(data: LoadData) -> Rich:
 
 def _table(reading: Reading, verdicts: Sequence[LoadVerdict]) -> TableView:
     reasons = list(dict.fromkeys(item.reason for item in verdicts if item.reason))
-    conditions = rich(*(rich(sentence(quote(reason, "verdict.by_concurrency.reason")), " ") for reason in reasons[:2]))
+    conditions = rich(
+        *(rich(sentence(quote(capital(reason), "verdict.by_concurrency.reason")), " ") for reason in reasons[:2])
+    )
     return TableView(
         key="loads",
         caption=rich("One verdict per load"),

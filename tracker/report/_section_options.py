@@ -152,7 +152,9 @@ def options_table(reading: Reading, *, limit: int | None = None) -> TableView:
         if base is None or base.throughput_tok_s.value is None
         else fmt.throughput(base.throughput_tok_s.value)
     )
-    rows = tuple(_table_row(reading, option) for option in reading.decision.options[:limit])
+    fastest = max((option.expected_tok_s.value or 0.0 for option in reading.decision.options), default=0.0)
+    decimals = 1 if fastest < 200 else 0
+    rows = tuple(_table_row(reading, option, decimals) for option in reading.decision.options[:limit])
     return TableView(
         key="options",
         caption=rich("Options, ranked by net value"),
@@ -167,7 +169,7 @@ def options_table(reading: Reading, *, limit: int | None = None) -> TableView:
     )
 
 
-def _table_row(reading: Reading, option: OptionAssessment) -> TableRow:
+def _table_row(reading: Reading, option: OptionAssessment, decimals: int) -> TableRow:
     small: list[Rich] = []
     if option.unvalued_reason:
         small.append(quote(option.unvalued_reason, f"options[{option.key}].unvalued_reason"))
@@ -178,7 +180,7 @@ def _table_row(reading: Reading, option: OptionAssessment) -> TableRow:
             small=tuple(small),
         ),
         cells=(
-            Cell(text=_expected(option), small=_expected_range(option)),
+            Cell(text=_expected(option, decimals), small=_expected_range(option)),
             Cell(text=_chance(option)),
             Cell(text=_cost(option)),
             Cell(text=rich(_net(option)) if option.net_gpu_hours.value is not None else Rich()),
@@ -189,12 +191,12 @@ def _table_row(reading: Reading, option: OptionAssessment) -> TableRow:
     )
 
 
-def _expected(option: OptionAssessment) -> Rich:
+def _expected(option: OptionAssessment, decimals: int) -> Rich:
     value = option.expected_tok_s.value
     if value is None:
         return Rich()
     formula = f"options[{option.key}].expected_tok_s: baseline * mean speed-up over draws"
-    return rich(number(fmt.throughput(value), value, formula, unit="tok/s"))
+    return rich(number(fmt.fixed(value, decimals), value, formula, unit="tok/s"))
 
 
 def _expected_range(option: OptionAssessment) -> tuple[Rich, ...]:

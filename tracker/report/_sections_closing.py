@@ -75,7 +75,7 @@ def what_would_change(reading: Reading) -> Section | None:
     bullets = _bullets(reading)
     if bullets:
         blocks.append(Bullets(items=bullets))
-    if not blocks:
+    if not blocks or not decision.options:
         return None
     return Section(key="change", label="What would change this", heading=_change_heading(reading), blocks=tuple(blocks))
 

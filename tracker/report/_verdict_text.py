@@ -134,6 +134,9 @@ def _no_baseline_headline(reading: Reading) -> Rich:
 
 
 def _no_candidate_headline(reading: Reading) -> Rich:
+    cause = reading.analysis.root_cause
+    if cause is not None and not cause.fixed:
+        return rich("Correct the flag first: the drafter never ran as it was trained")
     return rich("No verdict: nothing to compare the baseline with")
 
 
@@ -163,7 +166,8 @@ def _percent_interval(verdict: LoadVerdict) -> Rich:
     near, far = sorted((1 - speedup.high, 1 - speedup.low), key=abs)
     if near * far > 0:
         word = "slower" if near > 0 else "faster"
-        shown = num.ends(abs(near) * 100, abs(far) * 100, 0, formula, runs, unit="%")
+        decimals = 0 if abs(near) >= 0.01 else 1
+        shown = num.ends(abs(near) * 100, abs(far) * 100, decimals, formula, runs, unit="%")
         return rich("; 80 % interval ", _worded(shown), f" % {word}")
     low, high = speedup.low - 1, speedup.high - 1
     return rich("; 80 % interval ", num.ends(low * 100, high * 100, 0, formula, runs, unit="%", signed=True), " %")

@@ -106,7 +106,13 @@ def _graph_varies(points: Sequence[Point]) -> bool:
 def _row_words(points: Sequence[Point], varies: bool) -> dict[str, str]:
     runs = {point.run_id: point for point in points}
     main = _main_drafter(points)
-    words = {run_id: _words(point, main, varies) for run_id, point in runs.items()}
+    sizes = {point.samples for point in points if point.configuration.speculative and point.samples is not None}
+    words = {run_id: _words(point, main, varies, sized=len(sizes) > 1) for run_id, point in runs.items()}
+    algorithms = {point.configuration.algorithm for point in runs.values() if not point.excluded_reason}
+    for run_id, point in runs.items():
+        configured = point.configuration.num_draft_tokens is not None
+        if point.excluded_reason and configured and point.configuration.algorithm not in algorithms:
+            words[run_id] = _with_label(words[run_id], point)
     for tie_breaker in (_with_drafter, _with_label, _with_name):
         counts = Counter(words.values())
         words = {
@@ -115,22 +121,23 @@ def _row_words(points: Sequence[Point], varies: bool) -> dict[str, str]:
     return words
 
 
-def _words(point: Point, main: str | None, varies: bool) -> str:
+def _words(point: Point, main: str | None, varies: bool, *, sized: bool) -> str:
     configuration = point.configuration
     if configuration.speculative and configuration.num_draft_tokens is None and configuration.num_steps is None:
         return point.name
     graph = varies or (not point.configuration.speculative and point.configuration.cuda_graph is False)
     words = configuration_words(point.configuration, graph=graph and point.configuration.cuda_graph is not None)
-    if point.configuration.speculative and point.drafter and main and point.drafter != main:
+    other = bool(point.drafter and main and point.drafter != main)
+    if configuration.speculative and (other or (sized and point.samples is not None)):
         return _with_drafter(words, point)
     return words
 
 
 def _with_drafter(words: str, point: Point) -> str:
-    if point.drafter is None or "drafter" in words:
+    if point.drafter is None or "drafter" in words or "samples" in words:
         return words
     if point.samples is not None:
-        return f"{words}, {fmt.samples_short(point.samples)} drafter"
+        return f"{words}, {fmt.samples_short(point.samples)} samples"
     return f"{words}, {point.drafter} drafter"
 
 

@@ -13,13 +13,18 @@ _STEP = "busy time / verify steps"
 _BAR = "step_time_spec / step_time_base"
 
 
-def tok_s(point: Point) -> Span:
-    """Return a row's throughput as shown; an en dash where it was not measured."""
+def tok_s(point: Point, decimals: int | None = None) -> Span:
+    """Return a row's throughput as shown; an en dash where it was not measured.
+
+    Args:
+        point: The row.
+        decimals: Decimals of its table column; None rounds it by its own size.
+    """
     value = point.throughput_tok_s.value
     if value is None:
         return Span(text=fmt.DASH)
     return number(
-        fmt.throughput(value),
+        fmt.throughput(value) if decimals is None else fmt.fixed(value, decimals),
         value,
         "output tokens / wall seconds",
         [point.run_id],
@@ -57,42 +62,30 @@ def needs(point: Point) -> Span | None:
     )
 
 
-def accept_length(point: Point, *, decimals: int | None = None) -> Span:
-    """Return a row's accept length, rounded by its interval, else by its rounding range."""
-    value = point.accept_length.value
-    value = known(value)
-    if decimals is None:
-        decimals = 2
-    return number(fmt.fixed(value, decimals), value, _LENGTH, [point.run_id], unit="tokens/step", kind="measured")
+def accept_length(point: Point) -> Span:
+    """Return a row's accept length with two decimals, as in tables."""
+    value = known(point.accept_length.value)
+    return number(fmt.fixed(value, 2), value, _LENGTH, [point.run_id], unit="tokens/step", kind="measured")
 
 
 def accept_length_short(point: Point) -> Span:
-    """Return an accept length for a sentence: no more decimals than its interval carries, one at least."""
-    value = point.accept_length.value
-    value = known(value)
+    """Return an accept length for a sentence: one decimal where it is not known to better than 0.02."""
+    value = known(point.accept_length.value)
     half = point.accept_length.half_width
     if half is None and point.accept_length_rounding is not None:
         half = (point.accept_length_rounding[1] - point.accept_length_rounding[0]) / 2
-    decimals = min(2, max(1, fmt.decimals_for(half, 2)))
-    text = fmt.fixed(value, decimals)
-    if decimals == 2 and text.endswith("0") and half is not None and half > 0.02:
-        text = text[:-1]
-    return number(text, value, _LENGTH, [point.run_id], unit="tokens/step", kind="measured")
+    decimals = 1 if half is not None and half >= 0.02 else 2
+    return number(fmt.fixed(value, decimals), value, _LENGTH, [point.run_id], unit="tokens/step", kind="measured")
 
 
-def step_ms(point: Point) -> Span:
+def step_ms(point: Point, decimals: int) -> Span:
     """Return a row's step time in milliseconds."""
-    value = point.step_time_ms.value
-    value = known(value)
-    return number(fmt.fixed(value, _step_decimals(value)), value, _STEP, [point.run_id], unit="ms")
+    value = known(point.step_time_ms.value)
+    return number(fmt.fixed(value, decimals), value, _STEP, [point.run_id], unit="ms")
 
 
 def step_decimals(value: float) -> int:
     """Return the decimals of a step time: tenths above ten milliseconds, hundredths below."""
-    return _step_decimals(value)
-
-
-def _step_decimals(value: float) -> int:
     return 1 if value >= 10 else 2
 
 

@@ -9,7 +9,7 @@ from tracker.report.charts.marks import Drawing, Glyph, Line, Mark, Rect, Text, 
 from tracker.report.charts.scale import Scale, ticks_of, x_axis
 from tracker.report.figures import GapData, GapRow
 
-_CROSS_SHIFT = "M43.5 -4.5l9 9M43.5 4.5l9 -9"  # beside the bar's number
+_CROSS_SHIFT = 48.0  # pixels beyond the bar: beside its number
 
 
 def draw_gap(data: GapData) -> Drawing:
@@ -58,7 +58,7 @@ def _row(row: GapRow, scale: Scale, y: float) -> list[Mark]:
     marks.append(Line(x1=must, y1=middle - 9, x2=must, y2=middle + 9, css="bar b3"))
     marks += _values(row, scale, middle, bold, left)
     if row.ceiling is not None:
-        marks.append(Glyph(x=must, y=middle, path=_CROSS_SHIFT, css="so"))
+        marks.append(Glyph(x=must, y=middle, shape="cross", dx=_CROSS_SHIFT, css="so"))
     return marks
 
 

@@ -10,20 +10,13 @@ from tracker.report.charts.scale import Scale, apart, ticks_of
 from tracker.report.figures import LoadData, LoadSeries
 
 _TOP, _BOTTOM = 20.0, 280.0
-_SHAPES = (
-    "M-6 0a6 6 0 1 0 12 0a6 6 0 1 0 -12 0z",
-    "M-5.5 -5.5h11v11h-11z",
-    "M-6.5 5.5h13L0 -6.5z",
-    "M-6.5 -5.5h13L0 6.5z",
-    "M0 -7L7 0L0 7L-7 0z",
-    "M-2.5 -6.5h5v4h4v5h-4v4h-5v-4h-4v-5h4z",
-)
+_SHAPES = ("line-disc", "line-square", "line-up", "line-down", "line-diamond", "line-plus")
 
 
 def draw_load(data: LoadData) -> Drawing:
     """Return one line a series; the span that holds the crossing is shaded."""
     loads = sorted({point.concurrency for series in data.series for point in series.points})
-    x = Scale(low=float(loads[0]), high=float(loads[-1]), left=3.0, right=66.0, log=True)
+    x = Scale(low=float(loads[0]), high=float(loads[-1]), left=3.0, right=64.0, log=True)
     top = max(point.speedup for series in data.series for point in series.points)
     high = max(1.25, top * 1.06)
     marks: list[Mark] = []
@@ -79,7 +72,7 @@ def _series(series: LoadSeries, x: Scale, high: float, index: int) -> list[Mark]
         )
     shape = _SHAPES[index % len(_SHAPES)]
     marks += [
-        Glyph(x=x.at(point.concurrency), y=_y(point.speedup, high), path=shape, css=f"{fill} pk")
+        Glyph(x=x.at(point.concurrency), y=_y(point.speedup, high), shape=shape, css=f"{fill} pk")
         for point in series.points
     ]
     if series.lead:
@@ -100,6 +93,7 @@ def _names(data: LoadData, x: Scale, high: float, one: float) -> list[Mark]:
     marks: list[Mark] = []
     for series, end, height in zip(data.series, ends, heights, strict=True):
         bold = " b" if series.lead else ""
-        text = f"{series.label} {end.text.text}" if series.lead else series.label
-        marks.append(Text(x=x.at(end.concurrency), y=height + 4, dx=11, text=text, css=f"halo {_hue(series)[2]}{bold}"))
+        marks.append(
+            Text(x=x.at(end.concurrency), y=height + 4, dx=11, text=series.label, css=f"halo {_hue(series)[2]}{bold}")
+        )
     return marks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -64,6 +65,42 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The outline of a symbol, in pixels around its position."""
+
+    strokes: tuple[tuple[tuple[float, float], ...], ...] = ()
+    """Polylines."""
+    closed: bool = True
+    """Whether they close and may be filled."""
+    radius: float | None = None
+    """A disc of this radius instead."""
+
+
+SHAPES: Mapping[str, Shape] = {
+    "up": Shape(strokes=(((-8, 6), (8, 6), (0, -8)),)),
+    "down": Shape(strokes=(((-8, -6), (8, -6), (0, 8)),)),
+    "diamond": Shape(strokes=(((0, -8), (8, 0), (0, 8), (-8, 0)),)),
+    "disc": Shape(radius=5),
+    "square": Shape(strokes=(((-4, -4), (4, -4), (4, 4), (-4, 4)),)),
+    "cross": Shape(strokes=(((-4.5, -4.5), (4.5, 4.5)), ((-4.5, 4.5), (4.5, -4.5))), closed=False),
+    "arrow": Shape(strokes=(((-9, -6), (0, 0), (-9, 6)),), closed=False),
+    "line-disc": Shape(radius=6),
+    "line-square": Shape(strokes=(((-5.5, -5.5), (5.5, -5.5), (5.5, 5.5), (-5.5, 5.5)),)),
+    "line-up": Shape(strokes=(((-6.5, 5.5), (6.5, 5.5), (0, -6.5)),)),
+    "line-down": Shape(strokes=(((-6.5, -5.5), (6.5, -5.5), (0, 6.5)),)),
+    "line-diamond": Shape(strokes=(((0, -7), (7, 0), (0, 7), (-7, 0)),)),
+    "line-plus": Shape(
+        strokes=(
+            (
+                *((-2.5, -6.5), (2.5, -6.5), (2.5, -2.5), (6.5, -2.5), (6.5, 2.5), (2.5, 2.5)),
+                *((2.5, 6.5), (-2.5, 6.5), (-2.5, 2.5), (-6.5, 2.5), (-6.5, -2.5), (-2.5, -2.5)),
+            ),
+        )
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Glyph:
     """A symbol of fixed pixel size at a position."""
 
@@ -72,10 +109,22 @@ class Glyph:
     """Per cent."""
     y: float
     """Pixels."""
-    path: str
-    """SVG path around the position."""
+    shape: str
+    """Key of SHAPES."""
     css: str
     """Classes of the style sheet."""
+    dx: float = 0.0
+    """Shift in pixels."""
+
+    @property
+    def path(self) -> str:
+        """The SVG path of the symbol."""
+        shape = SHAPES[self.shape]
+        if shape.radius is not None:
+            r = shape.radius
+            return f"M{self.dx - r:g} 0a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0z"
+        end = "z" if shape.closed else ""
+        return "".join("M" + "L".join(f"{self.dx + x:g} {y:g}" for x, y in points) + end for points in shape.strokes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,15 +173,6 @@ class Drawing:
         return next((mark for mark in self.marks if isinstance(mark, Fan)), None)
 
 
-UP = "M-8 6h16L0 -8z"
-DOWN = "M-8 -6h16L0 8z"
-DIAMOND = "M0 -8L8 0L0 8L-8 0z"
-DISC = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z"
-SQUARE = "M-4 -4h8v8h-8z"
-CROSS = "M-4.5 -4.5L4.5 4.5M-4.5 4.5L4.5 -4.5"
-ARROW = "M-9 -6L0 0L-9 6"
-
-
 def dot(x: float, y: float, css: str) -> Glyph:
     """Return a round mark: filled for measured, open for predicted."""
-    return Glyph(x=x, y=y, path=DISC, css=css)
+    return Glyph(x=x, y=y, shape="disc", css=css)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracker.report import format as fmt
-from tracker.report.charts.marks import DOWN, Drawing, Glyph, Line, Mark, Text, dot
+from tracker.report.charts.marks import Drawing, Glyph, Line, Mark, Text, dot
 from tracker.report.charts.scale import Scale, covering, ticks_of, x_axis
 from tracker.report.figures import OptionRow, OptionsData
 
@@ -47,7 +47,7 @@ def _row(row: OptionRow, scale: Scale, y: float) -> list[Mark]:
             marks.append(Line(x1=end, y1=middle - 5, x2=end, y2=middle + 5, css="sb"))
         marks.append(dot(x, middle, "sb open"))
     elif row.mean < 0:
-        marks.append(Glyph(x=x, y=middle, path=DOWN, css="fo"))
+        marks.append(Glyph(x=x, y=middle, shape="down", css="fo"))
     else:
         marks.append(dot(x, middle, "fi"))
     return marks

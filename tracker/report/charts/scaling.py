@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tracker.report import format as fmt
-from tracker.report.charts.marks import ARROW, CROSS, SQUARE, Drawing, Fan, Glyph, Line, Mark, Text, dot
-from tracker.report.charts.scale import Scale
+from tracker.report.charts.marks import Drawing, Fan, Glyph, Line, Mark, Text, dot
+from tracker.report.charts.scale import Scale, beside
 from tracker.report.figures import FanPoint, ScalingData
 from tracker.report.spans import known
 
@@ -110,16 +111,25 @@ def _bar(data: ScalingData, x: Scale, high: float, bottom: float) -> list[Mark]:
     y = _y(data.bar, high, bottom)
     text = "".join(span.text for span in data.bar_text)
     below = y + 16 if data.fan else y - 6
-    at = 99.0 if data.fan else 50.0
+    at = 99.0 if data.fan else _free(data, x)
     return [
         Line(x1=0, y1=y, x2=100, y2=y, css="bar"),
         Text(x=at, y=below, text=text, css="b halo", anchor="end" if data.fan else "middle"),
     ]
 
 
+def _free(data: ScalingData, x: Scale) -> float:
+    """Return where a label on the bar has most room: between the two neighbours that lie farthest from the bar."""
+    if len(data.points) < 2 or data.bar is None:
+        return 50.0
+    bar = data.bar
+    first, second = max(pairwise(data.points), key=lambda pair: min(abs(pair[0].value - bar), abs(pair[1].value - bar)))
+    return (x.at(first.samples) + x.at(second.samples)) / 2
+
+
 def _others(data: ScalingData, x: Scale, high: float, bottom: float) -> list[Mark]:
     marks: list[Mark] = [
-        Glyph(x=x.at(point.samples), y=_y(point.value, high, bottom), path=SQUARE, css="si open thin2")
+        Glyph(x=x.at(point.samples), y=_y(point.value, high, bottom), shape="square", css="si open thin2")
         for point in data.references
     ]
     if data.references:
@@ -129,8 +139,9 @@ def _others(data: ScalingData, x: Scale, high: float, bottom: float) -> list[Mar
         marks.append(Text(x=at, y=_y(highest.value, high, bottom) - 10, dx=6, text=text, css="t2 halo", anchor="end"))
     for point in data.excluded:
         y = _y(point.value, high, bottom)
-        marks.append(Glyph(x=x.at(point.samples), y=y, path=CROSS, css="sm"))
-        marks.append(Text(x=x.at(point.samples), y=y + 4, dx=11, text=point.label, css="t2 halo"))
+        marks.append(Glyph(x=x.at(point.samples), y=y, shape="cross", css="sm"))
+        anchor, shift = beside(x.at(point.samples), gap=11, room=65)
+        marks.append(Text(x=x.at(point.samples), y=y + 4, dx=shift, text=point.label, css="t2 halo", anchor=anchor))
     return marks
 
 
@@ -178,7 +189,7 @@ def _needed(data: ScalingData, x: Scale, bottom: float) -> list[Mark]:
         Line(x1=left, y1=y - 7, x2=left, y2=y + 7, css="sb"),
     ]
     if needed.high is None:
-        marks.append(Glyph(x=right, y=y, path=ARROW, css="sb"))
+        marks.append(Glyph(x=right, y=y, shape="arrow", css="sb"))
     else:
         marks.append(Line(x1=right, y1=y - 7, x2=right, y2=y + 7, css="sb"))
     if needed.low_text is not None and needed.low is not None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tracker.report import format as fmt
-from tracker.report.charts.marks import DIAMOND, DOWN, UP, Drawing, Glyph, Line, Mark, Text
+from tracker.report.charts.marks import Drawing, Glyph, Line, Mark, Text
 from tracker.report.charts.scale import Scale, covering, step_of, ticks_of
 from tracker.report.figures import StripData, StripRow
 
 _STYLE = {
-    "faster": (UP, "fb", "sb", "tb"),
-    "slower": (DOWN, "fo", "so", "to"),
-    "undecided": (DIAMOND, "si open", "si", ""),
+    "faster": ("up", "fb", "sb", "tb"),
+    "slower": ("down", "fo", "so", "to"),
+    "undecided": ("diamond", "si open", "si", ""),
 }
 
 
@@ -28,11 +28,23 @@ def draw_strip(data: StripData) -> Drawing:
         y = 30 + 32 * index
         marks += _row(row, scale, y)
         marks.append(Text(x=2, y=y - 6, text=row.label, css="t2 halo"))
-        right = scale.at(row.high if row.high is not None else row.speedup)
-        marks.append(Text(x=right, y=y + 4, dx=10, text=row.text.text, css=f"{_STYLE[row.mark][3]} b halo"))
+        marks.append(_value(row, scale, y))
     bottom = 30 + 32 * len(data.rows) + 2
     marks += _words(bottom)
     return Drawing(height=bottom + 6, marks=tuple(marks))
+
+
+def _value(row: StripRow, scale: Scale, y: float) -> Text:
+    """Return the value beside a row's interval, on the side where it does not cover the bar."""
+    css = f"{_STYLE[row.mark][3]} b halo"
+    left = scale.at(row.low if row.low is not None else row.speedup)
+    right = scale.at(row.high if row.high is not None else row.speedup)
+    covers = right <= scale.at(1.0) < right + 16
+    if covers and left <= 28:
+        return Text(x=scale.at(1.0), y=y + 4, dx=10, text=row.text.text, css=css)
+    if covers or right > 86:
+        return Text(x=left, y=y + 4, dx=-10, text=row.text.text, css=css, anchor="end")
+    return Text(x=right, y=y + 4, dx=10, text=row.text.text, css=css)
 
 
 def _text(data: StripData) -> str:
@@ -64,7 +76,7 @@ def _row(row: StripRow, scale: Scale, y: float) -> list[Mark]:
         marks.append(Line(x1=scale.at(row.low), y1=y, x2=scale.at(row.high), y2=y, css=f"{stroke} wide6"))
     bar = scale.at(1.0)
     marks.append(Line(x1=bar, y1=y - 11, x2=bar, y2=y + 11, css="bar b3"))
-    marks.append(Glyph(x=scale.at(row.speedup), y=y, path=glyph, css=fill))
+    marks.append(Glyph(x=scale.at(row.speedup), y=y, shape=glyph, css=fill))
     return marks
 
 

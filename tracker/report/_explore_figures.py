@@ -1,0 +1,260 @@
+"""Figures of the memo as plotly figures, from the same data."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+from tracker.report.figures import (
+    DotRowsData,
+    FigureData,
+    GapData,
+    LoadData,
+    OptionsData,
+    ScalingData,
+    StepTimeData,
+    ThroughputData,
+)
+
+BLUE, ORANGE, GREY = "#3b82c4", "#d2691e", "#8a949c"
+_WAY = (BLUE, ORANGE, "#59626a", "#8d6ab8", "#2f8f83", "#b58900")
+_BAND, _BAND_2 = "rgba(59,130,196,.18)", "rgba(59,130,196,.3)"
+
+
+def interactive(data: FigureData) -> dict[str, Any] | None:
+    """Return a plotly figure as JSON; None for figures with nothing to hover over."""
+    match data:
+        case ThroughputData():
+            return _throughput(data)
+        case GapData():
+            return _gap(data)
+        case StepTimeData():
+            return _step_time(data)
+        case DotRowsData():
+            return _dot_rows(data)
+        case ScalingData():
+            return _scaling(data)
+        case OptionsData():
+            return _options(data)
+        case LoadData():
+            return _load(data)
+        case _:
+            return None
+
+
+def _plain(text: str) -> str:
+    """Return a label in which plotly finds no markup of its own."""
+    return html.escape(text, quote=False)
+
+
+def _figure(
+    traces: Sequence[Any], *, height: int, x_title: str, y_title: str | None = None, **layout: Any
+) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    figure = go.Figure(data=list(traces))
+    figure.update_layout(
+        height=height,
+        margin={"l": 10, "r": 10, "t": 10, "b": 40},
+        xaxis={"title": x_title, "automargin": True},
+        yaxis={"title": y_title, "automargin": True},
+        legend={"orientation": "h", "y": -0.2},
+        template="none",
+        colorway=list(_WAY),
+    )
+    figure.update_layout(**layout)
+    plain: dict[str, Any] = figure.to_plotly_json()
+    plain["layout"].pop("template", None)
+    return plain
+
+
+def _errors(values: Sequence[tuple[float, float | None, float | None]]) -> dict[str, Any]:
+    """Return asymmetric error bars; 0 where a value carries no interval, which draws none."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0.0 if high is None else high - value for value, _, high in values],
+        "arrayminus": [0.0 if low is None else value - low for value, low, _ in values],
+        "thickness": 1.5,
+    }
+
+
+def _line_at(value: float) -> list[dict[str, Any]]:
+    return [{"type": "line", "x0": value, "x1": value, "yref": "paper", "y0": 0, "y1": 1, "line": {"width": 2}}]
+
+
+def _throughput(data: ThroughputData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    rows = [(group.title or "", row) for group in data.groups for row in group.rows][::-1]
+    bars = go.Bar(
+        orientation="h",
+        y=[_plain(f"{row.label}  {title}") for title, row in rows],
+        x=[row.value for _, row in rows],
+        marker={"color": [BLUE if row.filled else GREY for _, row in rows]},
+        error_x=_errors([(row.value, row.low, row.high) for _, row in rows]),
+        customdata=[row.against.text for _, row in rows],
+        hovertemplate="%{y}: %{x:.1f} tok/s, %{customdata} against the baseline<extra></extra>",
+    )
+    shapes = _line_at(data.baseline)
+    return _figure([bars], height=90 + 34 * len(rows), x_title="output tok/s; line: baseline", shapes=shapes)
+
+
+def _gap(data: GapData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    rows = [(group.title or "", row) for group in data.groups for row in group.rows][::-1]
+    names = [_plain(f"{row.label}  {title}") for title, row in rows]
+    yields = go.Scatter(
+        name="yields",
+        mode="markers",
+        y=names,
+        x=[row.yields for _, row in rows],
+        error_x=_errors([(row.yields, row.low, row.high) for _, row in rows]),
+        marker={"color": BLUE, "size": 10},
+        hovertemplate="%{y} yields %{x:.3f} tokens a step<extra></extra>",
+    )
+    must = go.Scatter(
+        name="must yield",
+        mode="markers",
+        y=names,
+        x=[row.must for _, row in rows],
+        marker={"color": ORANGE, "size": 14, "symbol": "line-ns-open", "line": {"width": 3}},
+        customdata=[row.gap_text.text for _, row in rows],
+        hovertemplate="%{y} must yield %{x:.3f}: %{customdata}<extra></extra>",
+    )
+    top = max(max(row.must, row.yields, row.high or 0.0) for _, row in rows)
+    axis = {"title": "tokens per step; 1 = no draft token accepted", "range": [0.95, top + 0.3]}
+    return _figure([yields, must], height=110 + 34 * len(rows), x_title="tokens per step", xaxis=axis)
+
+
+def _step_time(data: StepTimeData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    names = [_plain(part.label) for part in data.parts]
+    fall = go.Waterfall(
+        orientation="v",
+        x=[*names, "One speculative step"],
+        y=[*(part.length_ms for part in data.parts), data.total_ms],
+        measure=[*("relative" for _ in data.parts), "total"],
+        text=[*(part.text.text for part in data.parts), data.total_text.text],
+        connector={"line": {"color": GREY}},
+        increasing={"marker": {"color": BLUE}},
+        totals={"marker": {"color": GREY}},
+    )
+    shapes = []
+    if data.allowed_ms is not None:
+        level = data.allowed_ms
+        shapes = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": {"width": 2}}]
+    return _figure([fall], height=360, x_title="", y_title="ms; line: what a step may take", shapes=shapes)
+
+
+def _dot_rows(data: DotRowsData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    rows = data.rows[::-1]
+    dots = go.Scatter(
+        mode="markers",
+        y=[_plain(row.label) for row in rows],
+        x=[row.value for row in rows],
+        error_x=_errors([(row.value, row.low, row.high) for row in rows]),
+        marker={"color": BLUE, "size": 10},
+        hovertemplate="%{y}: %{x:.3f}<extra></extra>",
+    )
+    shapes = [] if data.bar is None else _line_at(data.bar)
+    return _figure([dots], height=90 + 28 * len(rows), x_title=data.unit, shapes=shapes)
+
+
+def _scaling(data: ScalingData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    traces: list[Any] = []
+    sizes = [point.samples for point in data.fan]
+    for name, lows, highs, fill in (
+        ("80 %", [point.low for point in data.fan], [point.high for point in data.fan], _BAND),
+        ("50 %", [p.quartile_low for p in data.fan], [p.quartile_high for p in data.fan], _BAND_2),
+    ):
+        if sizes:
+            ring_x, ring_y = [*sizes, *sizes[::-1]], [*highs, *lows[::-1]]
+            traces.append(
+                go.Scatter(
+                    name=name,
+                    x=ring_x,
+                    y=ring_y,
+                    fill="toself",
+                    fillcolor=fill,
+                    mode="lines",
+                    line={"width": 0},
+                    hoverinfo="skip",
+                )
+            )
+    if sizes:
+        median = [point.median for point in data.fan]
+        traces.append(go.Scatter(name="median", x=sizes, y=median, mode="lines", line={"color": BLUE, "dash": "dash"}))
+    measured = [(point.value, point.low, point.high) for point in data.points]
+    traces.append(
+        go.Scatter(
+            name="measured",
+            mode="markers",
+            x=[point.samples for point in data.points],
+            y=[point.value for point in data.points],
+            error_y=_errors(measured),
+            marker={"color": BLUE, "size": 11},
+        )
+    )
+    for name, symbol, points in (("published", "square-open", data.references), ("left out", "x", data.excluded)):
+        if points:
+            traces.append(
+                go.Scatter(
+                    name=name,
+                    mode="markers",
+                    x=[point.samples for point in points],
+                    y=[point.value for point in points],
+                    text=[_plain(point.label) for point in points],
+                    marker={"color": GREY, "size": 9, "symbol": symbol},
+                )
+            )
+    shapes = []
+    for level, dash in ((data.bar, "solid"), (data.ceiling, "dash")):
+        if level is not None:
+            line = {"width": 2, "dash": dash}
+            shapes.append({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": line})
+    axis = {"type": "log", "title": "training samples; solid line: break-even, dashed line: ceiling"}
+    return _figure(traces, height=440, x_title="", y_title="tokens per step", xaxis=axis, shapes=shapes)
+
+
+def _options(data: OptionsData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    rows = data.rows[::-1]
+    dots = go.Scatter(
+        mode="markers",
+        y=[_plain(f"{row.letter}  {row.label}") for row in rows],
+        x=[row.mean for row in rows],
+        error_x=_errors([(row.mean, row.low, row.high) for row in rows]),
+        marker={"color": BLUE, "size": 10, "symbol": ["circle" if row.known else "circle-open" for row in rows]},
+        hovertemplate="%{y}: %{x:,.0f} GPU-hours<extra></extra>",
+    )
+    return _figure([dots], height=90 + 30 * len(rows), x_title="net value, GPU-hours", shapes=_line_at(0.0))
+
+
+def _load(data: LoadData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    traces = [
+        go.Scatter(
+            name=_plain(series.label),
+            mode="lines+markers",
+            x=[point.concurrency for point in series.points],
+            y=[point.speedup for point in series.points],
+            error_y=_errors([(point.speedup, point.low, point.high) for point in series.points]),
+            line={"width": 3 if series.lead else 1.5, "dash": "solid" if series.lead else "dot"},
+            hovertemplate="%{x} streams: %{y:.3f} times the baseline<extra>%{fullData.name}</extra>",
+        )
+        for series in data.series
+    ]
+    loads = sorted({point.concurrency for series in data.series for point in series.points})
+    axis = {"type": "log", "title": "streams", "tickvals": loads, "ticktext": [str(load) for load in loads]}
+    shapes = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": {"width": 2}}]
+    return _figure(traces, height=420, x_title="", y_title="speed-up over the baseline", xaxis=axis, shapes=shapes)

@@ -1,0 +1,128 @@
+"""explore.html: the memo's figures to hover and zoom, and every run in a table to filter; works offline."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from tracker.analysis.results import Point
+from tracker.report import format as fmt
+from tracker.report._explore_figures import interactive
+from tracker.report.jinja import environment
+from tracker.report.view import MemoView, RunRow
+from tracker.report.view_parts import FigureView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploreCell:
+    """One cell of the run table."""
+
+    text: str
+    """As shown."""
+    sort: str
+    """What it sorts by: a number, or the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExploreRow:
+    """One run at one load."""
+
+    run: RunRow
+    """The run."""
+    cells: tuple[ExploreCell, ...]
+    """Its values, in the order of COLUMNS."""
+    excluded: bool
+    """Whether it leaves the fits."""
+    anchor: str | None
+    """Target of links to the run: its first row only."""
+
+
+COLUMNS = (
+    "name",
+    "configuration",
+    "drafter",
+    "samples",
+    "streams",
+    "tok/s",
+    "speed-up",
+    "accept length",
+    "step, ms",
+    "break-even",
+    "still needs, %",
+    "prompts",
+    "left out because",
+)
+
+
+def render_explore(view: MemoView) -> str:
+    """Return explore.html; plotly.js travels inside, nothing is fetched."""
+    from plotly.offline import get_plotlyjs
+
+    figures = [block for section in view.sections for block in section.blocks if isinstance(block, FigureView)]
+    shown = [figure for figure in figures if interactive(figure.data) is not None]
+    payload = {figure.key: interactive(figure.data) for figure in shown}
+    return (
+        environment()
+        .get_template("explore.html")
+        .render(
+            view=view,
+            shorts={run.run_id: run.short for run in view.runs},
+            figures=shown,
+            columns=COLUMNS,
+            rows=_rows(view),
+            # Both come from this package and from plotly, not from a run; the data are escaped for a script element.
+            plotlyjs=Markup(get_plotlyjs()),  # noqa: S704
+            data=Markup(_script_json(payload)),  # noqa: S704
+        )
+    )
+
+
+def _script_json(value: Any) -> str:
+    """Return JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\u2028", "\\u2028")
+
+
+def _rows(view: MemoView) -> tuple[ExploreRow, ...]:
+    runs = {run.run_id: run for run in view.runs}
+    seen: set[str] = set()
+    rows = []
+    for point in view.source.analysis.points:
+        run = runs[point.run_id]
+        rows.append(_row(point, run, anchor=None if run.short in seen else run.short))
+        seen.add(run.short)
+    return tuple(rows)
+
+
+def _row(point: Point, run: RunRow, *, anchor: str | None) -> ExploreRow:
+    bar = None if point.break_even is None else point.break_even.value
+    needs = None if point.needs_fraction is None else point.needs_fraction * 100
+    cells = (
+        _words(point.name),
+        _words(point.configuration.label),
+        _words(point.drafter),
+        _number(point.samples, 0),
+        _number(point.concurrency, 0),
+        _number(point.throughput_tok_s.value, 1),
+        _number(point.speedup.value, 3),
+        _number(point.accept_length.value, 3),
+        _number(point.step_time_ms.value, 2),
+        _number(bar, 3),
+        _number(needs, 1),
+        _number(point.prompts, 0),
+        _words(point.excluded_reason),
+    )
+    return ExploreRow(run=run, cells=cells, excluded=point.excluded_reason is not None, anchor=anchor)
+
+
+def _words(text: str | None) -> ExploreCell:
+    return ExploreCell(text=text or fmt.DASH, sort=(text or "").lower())
+
+
+def _number(value: float | None, decimals: int) -> ExploreCell:
+    if value is None:
+        return ExploreCell(text=fmt.DASH, sort="")
+    return ExploreCell(text=fmt.fixed(value, decimals), sort=repr(float(value)))
