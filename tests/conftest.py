@@ -11,6 +11,10 @@ from typing import Any, Protocol
 
 import pytest
 
+from tests.fixtures_mlflow import empty_database, mlflow_server
+
+__all__ = ["empty_database", "mlflow_server"]
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from tracker.workflows.server_sources import ServerOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,3 +37,16 @@ def server_and_checkpoints(command: Command) -> Command:
     for option in reversed(_SERVER_OPTIONS):
         command = option(command)
     return command
+
+
+def server_options(options: dict[str, Any]) -> ServerOptions:
+    """Return the values of `server_and_checkpoints` as the workflows take them."""
+    from tracker.workflows.server_sources import ServerOptions
+
+    return ServerOptions(
+        url=options["server_url"],
+        info_file=options["server_info"],
+        log_file=options["server_log"],
+        argv_file=options["argv"],
+        command=options["server_cmd"],
+    )

@@ -1,0 +1,86 @@
+"""What commands print: results to stdout, progress and findings to stderr."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tracker.domain.finding import Finding
+    from tracker.workflows.check import CheckResult
+    from tracker.workflows.log_run import LoggedOutcome, LogResult
+
+_COLOURS = {"error": "red", "warning": "yellow", "info": "blue"}
+
+
+def formats() -> None:
+    """List the input formats, generated from the importers themselves."""
+    from tracker import importers
+
+    found = importers.formats()
+    width = max(len(name) for name in found)
+    for name, importer in sorted(found.items()):
+        click.echo(f"{name:<{width}}  {importer.title}")
+
+
+def findings(found: Iterable[Finding], *, indent: str = "  ") -> None:
+    """Print findings to stderr, each with its fix."""
+    for finding in found:
+        label = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True)
+        click.echo(f"{indent}{label} {finding.code}: {finding.message}", err=True)
+        if finding.fix:
+            click.echo(f"{indent}  fix: {finding.fix}", err=True)
+
+
+def logged(result: LogResult, *, as_json: bool, store: str | None) -> None:
+    """Print run ids to stdout, one a line, and the rest to stderr."""
+    for path, form in result.detected:
+        click.echo(f"read {path} as {form}", err=True)
+    for outcome in result.outcomes:
+        record = outcome.record
+        click.echo(f"{record.experiment} / {record.name}{_state(record.validity, record.validity_reason)}", err=True)
+        findings(record.findings)
+        if outcome.spooled is not None:
+            click.echo(f"  not in the store yet; kept at {outcome.spooled}", err=True)
+    if store is not None and result.store_error is None:
+        click.echo(f"store: {store}", err=True)
+    if as_json:
+        click.echo(json.dumps([_as_json(outcome) for outcome in result.outcomes], indent=2, ensure_ascii=False))
+        return
+    for outcome in result.outcomes:
+        if outcome.run_id is not None:
+            click.echo(outcome.run_id)
+
+
+def _state(validity: str, reason: str | None) -> str:
+    return "" if validity == "ok" else f"  [{validity}: {reason}]"
+
+
+def _as_json(outcome: LoggedOutcome) -> dict[str, object]:
+    from tracker.store import codec
+
+    return {
+        "run_id": outcome.run_id,
+        "spooled": None if outcome.spooled is None else str(outcome.spooled),
+        "record": json.loads(codec.encode_record(outcome.record)),
+    }
+
+
+def check_as_json(result: CheckResult) -> dict[str, object]:
+    """Return a check's result as the documented JSON object."""
+    return {
+        "findings": [dataclasses.asdict(finding) for finding in result.findings],
+        "server": _plain(result.server),
+        "speculation": _plain(result.speculation),
+        "drafter": _plain(result.drafter),
+        "target": _plain(result.target),
+        "unseen": list(result.unseen),
+    }
+
+
+def _plain(value: Any) -> object:
+    return None if value is None else json.loads(json.dumps(dataclasses.asdict(value), default=dict))

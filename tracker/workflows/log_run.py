@@ -1,0 +1,284 @@
+"""log-run: input, server, checkpoint, checks, record, spool, store; in this order."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tracker import importers
+from tracker.domain.provenance import InputFile
+from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord
+from tracker.environment import provenance
+from tracker.errors import RecordConflictError, TrackerError, UsageError
+from tracker.importers.base import ImportedRun
+from tracker.store import log_many
+from tracker.workflows import command_watch, originals
+from tracker.workflows.assemble import RunFacts, assemble
+from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, read_campaign
+from tracker.workflows.server_sources import ServerFacts, ServerOptions, read_sources
+from tracker.workflows.session import Session
+
+DEFAULT_EXPERIMENT = "benchmarks"
+EXPERIMENT_VARIABLES = ("TRACKER_EXPERIMENT", "MLFLOW_EXPERIMENT_NAME")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogRequest:
+    """What to log and what is known beside it."""
+
+    inputs: tuple[Path, ...] = ()
+    """Files or folders."""
+    rows: tuple[Mapping[str, Any], ...] = ()
+    """Values given in Python: one mapping a run."""
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """Values typed by hand, as text so that their rounding is known."""
+    command: tuple[str, ...] = ()
+    """Command to run and watch."""
+    server: ServerOptions = ServerOptions()
+    """How the server ran."""
+    drafter: str | None = None
+    """Folder or Hub id."""
+    target: str | None = None
+    """Folder or Hub id."""
+    samples: int | None = None
+    """Training samples."""
+    tokens: int | None = None
+    """Training tokens."""
+    experiment: str | None = None
+    """Campaign."""
+    name: str | None = None
+    """Run name."""
+    role: Role | None = None
+    """baseline or candidate."""
+    concurrency: int | None = None
+    """Streams."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """Free tags."""
+    note: str | None = None
+    """Free text."""
+    training: Path | None = None
+    """Drafter-training run."""
+    format: str | None = None
+    """Importer to force."""
+    keep_text: bool = False
+    """Keep prompt and answer texts in the original."""
+    dry_run: bool = False
+    """Check and print only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedOutcome:
+    """One run that was logged."""
+
+    run_id: str | None
+    """Store id; None for a dry run or while it waits in the spool."""
+    record: RunRecord
+    """The record."""
+    spooled: Path | None = None
+    """Where it waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogResult:
+    """What a call logged."""
+
+    outcomes: tuple[LoggedOutcome, ...]
+    """One a run, in order."""
+    detected: tuple[tuple[str, str], ...] = ()
+    """(input, format) as recognised."""
+    store_error: TrackerError | None = None
+    """Why runs wait in the spool."""
+    command_exit_code: int | None = None
+    """Exit code of the command that was run."""
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any run carries a finding of severity error."""
+        return any(finding.severity == "error" for item in self.outcomes for finding in item.record.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """One importable thing with its identity."""
+
+    imported: ImportedRun
+    files: tuple[InputFile, ...] = ()
+    importer: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+    concurrency: int | None = None
+
+
+def log_run(request: LogRequest, session: Session) -> LogResult:
+    """Log everything the request names and return what became of it.
+
+    Nothing is stored unless all of it could be read. What was read is in the spool before the store is asked.
+
+    Raises:
+        InputError: An input cannot be read; nothing was logged.
+        UsageError: The request names nothing to log, or options that contradict each other.
+        ServerError: A live server named does not answer.
+        CheckpointError: A checkpoint named cannot be described.
+    """
+    campaign = _campaign(request)
+    server = read_sources(request.server)
+    watched = command_watch.run(request.command, session.environ) if request.command else None
+    if watched and request.server.url:
+        server = _merge(server, read_sources(ServerOptions(url=request.server.url)))
+    sources, detected = _sources(request, campaign, watched)
+    attachments = watched.attachments if watched else ()
+    runs = [_record(source, request, campaign, server, watched, attachments, session) for source in sources]
+    exit_code = watched.exit_code if watched else None
+    if request.dry_run:
+        outcomes = tuple(LoggedOutcome(run_id=None, record=run.record) for run in runs)
+        return LogResult(outcomes=outcomes, detected=detected, command_exit_code=exit_code)
+    outcomes, error = _store(runs, campaign, session)
+    return LogResult(outcomes=outcomes, detected=detected, store_error=error, command_exit_code=exit_code)
+
+
+def _campaign(request: LogRequest) -> CampaignFile | None:
+    folders = [path for path in request.inputs if path.name == FILE_NAME or (path / FILE_NAME).is_file()]
+    if not folders:
+        return None
+    if len(request.inputs) > 1:
+        raise UsageError(
+            "a campaign folder cannot be logged together with other inputs",
+            where=str(folders[0]),
+            hint="Log it alone; its campaign.toml names its inputs.",
+        )
+    return read_campaign(folders[0])
+
+
+def _merge(before: ServerFacts, after: ServerFacts) -> ServerFacts:
+    renamed = tuple(
+        dataclasses.replace(item, name=item.name.replace("metrics.prom", "metrics_before.prom"))
+        for item in before.attachments
+        if item.name.endswith("metrics.prom")
+    )
+    kept = tuple(item for item in before.attachments if not item.name.endswith("metrics.prom"))
+    fresh = tuple(item for item in after.attachments if item.name.endswith("metrics.prom"))
+    return dataclasses.replace(before, attachments=kept + renamed + fresh)
+
+
+def _sources(
+    request: LogRequest, campaign: CampaignFile | None, watched: command_watch.Watched | None
+) -> tuple[tuple[_Source, ...], tuple[tuple[str, str], ...]]:
+    found: list[_Source] = []
+    detected: list[tuple[str, str]] = []
+    paths: list[tuple[Path, str | None, int | None]] = []
+    if campaign is not None:
+        paths = [(path, entry.format, entry.concurrency) for path, entry in campaign.input_paths()]
+    else:
+        paths = [(path, request.format, None) for path in request.inputs]
+        if request.training is not None:
+            paths.append((request.training, request.format, None))
+    for path, form, concurrency in paths:
+        name = form or importers.detect(path).name
+        runs = importers.read(path, name)
+        detected.append((str(path), name))
+        digests, kept = originals.digests(path), originals.keep(path, keep_text=request.keep_text)
+        found += [_from_file(run, importer=name, concurrency=concurrency, digests=digests, kept=kept) for run in runs]
+    values = [*request.rows, *([request.metrics] if request.metrics else [])]
+    found += [_Source(imported=run, importer="typed") for run in importers.from_values(values)] if values else []
+    if not found and watched is not None:
+        found = [_Source(imported=_from_command(watched), importer="command")]
+    if not found:
+        raise UsageError(
+            "nothing to log",
+            hint="Name a result file, give --metric KEY=VALUE, or put a command after `--`.",
+        )
+    return tuple(found), tuple(detected)
+
+
+def _from_file(
+    run: ImportedRun,
+    *,
+    importer: str,
+    concurrency: int | None,
+    digests: Sequence[InputFile],
+    kept: tuple[Attachment, ...],
+) -> _Source:
+    files = tuple(dataclasses.replace(item, row=run.row) for item in digests)
+    return _Source(imported=run, files=files, importer=importer, attachments=kept, concurrency=concurrency)
+
+
+def _from_command(watched: command_watch.Watched) -> ImportedRun:
+    return ImportedRun(
+        missing="the command left no result that tracker recognises; name its result file before `--`",
+    )
+
+
+def _record(
+    source: _Source,
+    request: LogRequest,
+    campaign: CampaignFile | None,
+    server: ServerFacts,
+    watched: command_watch.Watched | None,
+    attachments: Sequence[Attachment],
+    session: Session,
+) -> LoggedRun:
+    told = provenance.collect(
+        now=session.now,
+        environ=session.environ,
+        cwd=session.cwd,
+        importer=source.importer,
+        inputs=source.files,
+        command=watched.command if watched else None,
+        command_exit_code=watched.exit_code if watched else None,
+        measured_at=watched.started_at if watched else None,
+    )
+    facts = RunFacts(
+        experiment=_experiment(request, campaign, session.environ),
+        name=request.name,
+        role=request.role,
+        concurrency=request.concurrency if request.concurrency is not None else source.concurrency,
+        drafter=request.drafter,
+        target=request.target,
+        samples=request.samples,
+        tokens=request.tokens,
+        note=request.note,
+        tags=request.tags,
+        server=server,
+        campaign=campaign,
+        attachments=(*source.attachments, *attachments),
+    )
+    run = assemble(source.imported, facts, told)
+    if watched is not None and watched.exit_code != 0:
+        record = run.record.replace(validity="suspect", validity_reason=f"command exited with {watched.exit_code}")
+        return dataclasses.replace(run, record=record)
+    return run
+
+
+def _experiment(request: LogRequest, campaign: CampaignFile | None, environ: Mapping[str, str]) -> str:
+    named = request.experiment or (campaign.campaign.name if campaign else None)
+    named = named or next((environ[name] for name in EXPERIMENT_VARIABLES if environ.get(name)), DEFAULT_EXPERIMENT)
+    if "/" in named:
+        raise UsageError(
+            f"experiment name {named!r} holds a slash, and the MLflow UI then shows only its last part",
+            hint=f"Use --experiment {named.replace('/', '-')}.",
+        )
+    return named
+
+
+def _store(
+    runs: Sequence[LoggedRun], campaign: CampaignFile | None, session: Session
+) -> tuple[tuple[LoggedOutcome, ...], TrackerError | None]:
+    """Hand the runs over: to the spool first, then to the store; what the store does not take waits in the spool."""
+    store, spool = session.store(), session.spool
+    logged = log_many(runs, store, spool)
+    failed = next((item.error for item in logged if item.run_id is None), None)
+    if isinstance(failed, RecordConflictError):
+        # The input is still where it was: a copy waiting in the spool would only fail again at every sync.
+        for item in logged:
+            if isinstance(item.error, RecordConflictError) and item.spooled_path is not None:
+                spool.done(item.spooled_path)
+        raise failed
+    if failed is None and campaign is not None:
+        store.save_campaign(campaign.campaign)
+    outcomes = tuple(
+        LoggedOutcome(run_id=item.run_id, record=run.record, spooled=item.spooled_path)
+        for run, item in zip(runs, logged, strict=True)
+    )
+    return outcomes, failed

@@ -1,0 +1,198 @@
+"""report: window, records, analysis, options, view, files, mailbox; in this order."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from email.message import EmailMessage
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tracker import analysis, delivery, options, report
+from tracker.analysis.results import Window
+from tracker.domain.campaign import Campaign
+from tracker.domain.record import StoredRun
+from tracker.errors import DeliveryError, StoreError
+from tracker.store.base import Query, RunStore
+from tracker.workflows.files import write_all
+from tracker.workflows.memo_archive import ArchivedMemo, archived, folder_name
+from tracker.workflows.session import Session
+from tracker.workflows.window import describe, resolve_window
+
+DEFAULT_SINCE = "last-week"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRequest:
+    """Which memos to write, and where."""
+
+    since: str = DEFAULT_SINCE
+    """Start of the window."""
+    until: str = "now"
+    """End of the window."""
+    experiment: str | None = None
+    """One campaign; all with news when None."""
+    baseline: str | None = None
+    """Run to compare with: id, prefix or name."""
+    out: Path = Path("reports")
+    """Folder for the memos."""
+    zone: tzinfo = UTC
+    """Time zone of the reader."""
+    email_to: tuple[str, ...] = ()
+    """Recipients."""
+    eml: bool = False
+    """Write the mail beside the memo as memo.eml instead of sending it."""
+    seed: int = 0
+    """Seed of the Monte-Carlo draws."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memo:
+    """One memo that was written."""
+
+    experiment: str
+    """Campaign."""
+    path: Path
+    """memo.html."""
+    content: Mapping[str, Any]
+    """memo.json."""
+    mailed_to: tuple[str, ...] = ()
+    """Recipients the mail went to."""
+    mail_error: DeliveryError | None = None
+    """Why it was not mailed; it waits in the outbox."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportResult:
+    """What a call wrote."""
+
+    memos: tuple[Memo, ...]
+    """One a campaign with news."""
+    window: Window
+    """Resolved window."""
+    quiet: tuple[str, ...]
+    """Campaigns without news in the window."""
+
+
+def write_reports(request: ReportRequest, session: Session) -> ReportResult:
+    """Write one memo for every campaign with news, mail them if asked, and return what was written.
+
+    Raises:
+        UsageError: The window cannot be read or is empty.
+        StoreError: The store is unreachable, or the campaign or baseline named is not in it.
+        DeliveryError: Mail was asked for and no mail server is set.
+    """
+    store = session.store()
+    window = _window(request, session, store)
+    mail = delivery.settings_from(session.environ) if request.email_to and not request.eml else None
+    memos: list[Memo] = []
+    quiet: list[str] = []
+    for experiment in _experiments(request, store):
+        runs = store.query(Query(experiment=experiment, logged_until=window.until))
+        if not any(run.record.provenance.logged_at >= window.since for run in runs):
+            quiet.append(experiment)
+            continue
+        memo, message = _write(experiment, runs, request, window, session)
+        memos.append(memo if mail is None or message is None else _mail(memo, message, mail, request, session))
+    return ReportResult(memos=tuple(memos), window=window, quiet=tuple(quiet))
+
+
+def _window(request: ReportRequest, session: Session, store: RunStore) -> Window:
+    def last_report() -> datetime | None:
+        names = [request.experiment] if request.experiment else store.experiments()
+        ends = [memo.until for name in names for memo in archived(request.out, name)[-1:]]
+        return min(ends) if ends else None
+
+    return resolve_window(
+        request.since,
+        request.until,
+        now=session.now,
+        zone=request.zone,
+        store=session.store,
+        last_report=last_report,
+    )
+
+
+def _experiments(request: ReportRequest, store: RunStore) -> tuple[str, ...]:
+    known = store.experiments()
+    if request.experiment is None:
+        return known
+    if request.experiment not in known:
+        raise StoreError(
+            f"no campaign is called {request.experiment!r}",
+            where=store.uri,
+            hint=f"Known: {', '.join(known)}." if known else "Nothing is logged yet; start with `tracker log-run`.",
+        )
+    return (request.experiment,)
+
+
+def _write(
+    experiment: str, runs: Sequence[StoredRun], request: ReportRequest, window: Window, session: Session
+) -> tuple[Memo, EmailMessage | None]:
+    store = session.store()
+    campaign = store.load_campaign(experiment) or Campaign(name=experiment)
+    full = [dataclasses.replace(run, requests=store.requests(run.run_id)) for run in runs]
+    baseline = store.load(request.baseline).run_id if request.baseline else None
+    result = analysis.analyse(full, campaign=campaign, window=window, baseline_run=baseline, seed=request.seed)
+    decision = options.decide(analysis.gather(result, seed=request.seed))
+    folder = request.out / folder_name(experiment, session.now)
+    earlier = [memo for memo in archived(request.out, experiment) if memo.folder != folder]
+    view = report.build(result, decision, _context(full, earlier, request, window, session))
+    page = report.render_html(view)
+    content = report.render_json(view)
+    files = {
+        "memo.html": page.encode(),
+        "memo.txt": report.render_text(view).encode(),
+        "memo.json": content.encode(),
+        "explore.html": report.render_explore(view).encode(),
+    }
+    message = None
+    if request.email_to:
+        message = report.compose(
+            view,
+            sender=delivery.sender_from(session.environ),
+            recipients=request.email_to,
+            memo_html=page,
+            date=session.now,
+        )
+        if request.eml:
+            files["memo.eml"] = message.as_bytes()
+    write_all(folder, files)
+    return Memo(experiment=experiment, path=folder / "memo.html", content=json.loads(content)), message
+
+
+def _context(
+    runs: Sequence[StoredRun],
+    earlier: Sequence[ArchivedMemo],
+    request: ReportRequest,
+    window: Window,
+    session: Session,
+) -> report.MemoContext:
+    address = next((run.url for run in runs if run.url), None)
+    return report.MemoContext(
+        generated_at=session.now,
+        timezone=request.zone,
+        since_text=describe(window.since, request.zone),
+        until_text=describe(window.until, request.zone),
+        tracking_url=re.sub(r"[/?#]*\?.*$", "", address) if address else None,
+        run_urls={run.run_id: run.url for run in runs},
+        memo_number=len(earlier) + 1,
+        previous=earlier[-1].content if earlier else None,
+        tracker_version=metadata.version("tracker"),
+    )
+
+
+def _mail(
+    memo: Memo, message: EmailMessage, mail: delivery.SmtpSettings, request: ReportRequest, session: Session
+) -> Memo:
+    try:
+        delivery.send(message, mail)
+    except DeliveryError as error:
+        delivery.keep(message, session.data_folder / "outbox")
+        return dataclasses.replace(memo, mail_error=error)
+    return dataclasses.replace(memo, mailed_to=request.email_to)

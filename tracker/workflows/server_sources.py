@@ -1,0 +1,123 @@
+"""How a server ran, from whatever the user can name: a live URL, saved answers, a log, a command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracker import engines
+from tracker.domain.record import Attachment
+from tracker.domain.redaction import redact_text
+from tracker.domain.server import ServerConfig, SourceKind
+from tracker.errors import InputError
+
+LIVE_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """The options that say how a server runs."""
+
+    url: str | None = None
+    """Live server."""
+    info_file: Path | None = None
+    """Saved `/server_info` body."""
+    log_file: Path | None = None
+    """Start-up log."""
+    argv_file: Path | None = None
+    """JSON list, or one argument a line."""
+    command: str | None = None
+    """Launch command or script text."""
+
+    @property
+    def given(self) -> bool:
+        """Whether any was named."""
+        return any((self.url, self.info_file, self.log_file, self.argv_file, self.command))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """What the named sources say."""
+
+    configs: tuple[tuple[SourceKind, ServerConfig], ...] = ()
+    """One configuration a source, most trusted first."""
+    attachments: tuple[Attachment, ...] = ()
+    """The sources themselves, redacted."""
+    model_path: str | None = None
+    """Target as a live server names it."""
+
+
+def read_sources(options: ServerOptions) -> ServerFacts:
+    """Return what every named source says about the server.
+
+    Raises:
+        InputError: A file is missing or is not what its option says.
+        ServerError: A live server does not answer.
+    """
+    configs: list[tuple[SourceKind, ServerConfig]] = []
+    attachments: list[Attachment] = []
+    model_path = None
+    if options.url:
+        live = engines.fetch(options.url, timeout_s=LIVE_TIMEOUT_S)
+        configs.append(("server_info", live.config))
+        model_path = live.model_path
+        attachments += [Attachment(name=f"server/{name}", content=body) for name, body in sorted(live.bodies.items())]
+    if options.info_file:
+        text = _read(options.info_file, "--server-info")
+        configs.append(("server_info", engines.parse_info(_json_object(text, options.info_file))))
+        attachments.append(_attachment("server_info.json", text))
+    if options.log_file:
+        text = _read(options.log_file, "--server-log")
+        configs.append(("log", engines.parse_log(text)))
+        attachments.append(_attachment("server.log", text))
+    if options.argv_file:
+        configs.append(("argv", engines.parse_argv(_argv(options.argv_file))))
+    if options.command:
+        configs.append(("command_line", engines.parse_command(options.command)))
+    return ServerFacts(configs=tuple(configs), attachments=tuple(attachments), model_path=model_path)
+
+
+def _attachment(name: str, text: str) -> Attachment:
+    return Attachment(name=f"server/{name}", content=redact_text(text).encode())
+
+
+def _read(path: Path, option: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(
+            f"cannot read the file given with {option}: {error.strerror}",
+            where=str(path),
+            hint="Check the path and its permissions.",
+        ) from error
+
+
+def _json_object(text: str, path: Path) -> dict[str, Any]:
+    try:
+        body = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"not JSON: {error.msg}",
+            where=f"{path}, line {error.lineno}",
+            hint="Save the body of GET /server_info as it came.",
+        ) from error
+    if not isinstance(body, dict):
+        raise InputError("not a JSON object", where=str(path), hint="Save the body of GET /server_info as it came.")
+    return body
+
+
+def _argv(path: Path) -> tuple[str, ...]:
+    text = _read(path, "--argv").strip()
+    if not text:
+        raise InputError("the file is empty", where=str(path), hint="Give a JSON list, or one argument a line.")
+    if not text.startswith("["):
+        return tuple(line for line in text.splitlines() if line)
+    try:
+        argv = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not a JSON list: {error.msg}", where=f"{path}, line {error.lineno}") from error
+    if not isinstance(argv, list) or not all(isinstance(item, str) for item in argv):
+        raise InputError("not a list of strings", where=str(path), hint='Write ["python", "-m", ...].')
+    return tuple(argv)

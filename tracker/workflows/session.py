@@ -1,0 +1,67 @@
+"""The store and the spool of one call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from tracker.store import RunStore, Spool, open_store, resolve_uri
+
+SPOOL_VARIABLE = "TRACKER_SPOOL"
+DATA_VARIABLE = "TRACKER_DATA_DIR"
+
+
+def data_dir(environ: Mapping[str, str]) -> Path:
+    """Return the user's data folder: TRACKER_DATA_DIR, else the system's place for it."""
+    import platformdirs
+
+    named = environ.get(DATA_VARIABLE)
+    return Path(named) if named else platformdirs.user_data_path("tracker", appauthor=False)
+
+
+@dataclass(slots=True)
+class Session:
+    """Settings of one call, with the store opened when first needed."""
+
+    now: datetime
+    """The moment of the call, UTC."""
+    environ: Mapping[str, str]
+    """The process environment."""
+    cwd: Path
+    """Where the call was made; only provenance looks at it."""
+    tracking_uri: str | None = None
+    """Explicit store."""
+    folder: Path | None = None
+    """Data folder; the user's when None."""
+    _store: RunStore | None = field(default=None, repr=False)
+
+    @property
+    def data_folder(self) -> Path:
+        """Folder of the embedded store, the spool and the cache."""
+        return self.folder or data_dir(self.environ)
+
+    @property
+    def spool(self) -> Spool:
+        """Where records wait until the store has them."""
+        named = self.environ.get(SPOOL_VARIABLE)
+        return Spool(Path(named) if named else self.data_folder / "spool")
+
+    def store(self) -> RunStore:
+        """Return the store, opened once.
+
+        Raises:
+            StoreError: It is unreachable or unsuitable.
+        """
+        if self._store is None:
+            folder = self.data_folder
+            self._store = open_store(
+                self.tracking_uri, environ=self.environ, data_dir=folder, cache_dir=folder / "cache"
+            )
+        return self._store
+
+    def describe_store(self) -> str:
+        """Return the store's address without credentials, and who chose it."""
+        resolved = resolve_uri(self.tracking_uri, environ=self.environ, data_dir=self.data_folder)
+        return f"{resolved.shown} ({resolved.source})"
