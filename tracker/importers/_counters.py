@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tracker.errors import InputError
@@ -19,8 +20,20 @@ def looks_like(head: bytes) -> bool:
     return bool(_COMMENT.search(head)) and bool(_ENGINE_METRIC.search(head))
 
 
-def read(path: Path) -> Mapping[str, float]:
-    """Return every counter of a metrics file, summed over its label sets.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One counter of one label set."""
+
+    name: str
+    """Name with its `_total`."""
+    labels: Mapping[str, str]
+    """Labels."""
+    value: float
+    """Count."""
+
+
+def samples(path: Path) -> tuple[Sample, ...]:
+    """Return every counter of a metrics file, one a label set.
 
     Raises:
         InputError: The text is no Prometheus exposition.
@@ -31,18 +44,27 @@ def read(path: Path) -> Mapping[str, float]:
     if not text.endswith("\n"):
         # A last line without its line break may be cut inside the number.
         text = text[: text.rfind("\n") + 1]
-    totals: dict[str, float] = {}
     try:
-        for family in text_string_to_metric_families(text):
-            if family.type not in ("counter", "unknown"):
-                continue
-            for sample in family.samples:
-                if not sample.name.endswith("_created") and math.isfinite(sample.value):
-                    totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
+        return tuple(
+            Sample(name=sample.name, labels=sample.labels, value=sample.value)
+            for family in text_string_to_metric_families(text)
+            if family.type in ("counter", "unknown")
+            for sample in family.samples
+            if not sample.name.endswith("_created") and math.isfinite(sample.value)
+        )
     except (ValueError, KeyError, IndexError, AttributeError) as error:
-        raise InputError(
-            f"the metrics text is damaged ({error})", where=str(path), hint="Fetch `/metrics` again."
-        ) from error
+        raise InputError("the metrics text is damaged", where=str(path), hint="Fetch `/metrics` again.") from error
+
+
+def read(path: Path) -> Mapping[str, float]:
+    """Return every counter of a metrics file, summed over its label sets.
+
+    Raises:
+        InputError: The text is no Prometheus exposition.
+    """
+    totals: dict[str, float] = {}
+    for sample in samples(path):
+        totals[sample.name] = totals.get(sample.name, 0.0) + sample.value
     return totals
 
 

@@ -102,7 +102,7 @@ class Fields:
         value = self.data.get(key)
         if value is None or value == []:
             return None
-        if not isinstance(value, list) or not all(_is_finite(item) for item in value):
+        if not isinstance(value, list) or not all(is_finite(item) for item in value):
             raise self.error(key, "is no list of numbers")
         return tuple(float(item) for item in value)
 
@@ -129,7 +129,7 @@ class Fields:
         )
 
 
-def _is_finite(value: object) -> bool:
+def is_finite(value: object) -> bool:
     """Return whether this is a number that fits a float and is neither NaN nor infinite."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
