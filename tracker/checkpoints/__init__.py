@@ -10,6 +10,7 @@ from typing import Any
 
 from tracker.checkpoints._config import architecture, aux_layers, find, further_facts, read_config, whole
 from tracker.checkpoints._draft_map import draft_map_problem
+from tracker.checkpoints._embeddings import same_embeddings
 from tracker.checkpoints._hub import HUB_ID, Located, default_cache, find_cached, name_of, not_found
 from tracker.checkpoints._kind import detect, fc_width, has_draft_map
 from tracker.checkpoints._safetensors import Tensor, read_folder
@@ -17,7 +18,7 @@ from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.redaction import mask_path
 from tracker.errors import CheckpointError, InputError
 
-__all__ = ["describe", "from_facts", "locate"]
+__all__ = ["compare_embeddings", "describe", "from_facts", "locate"]
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf")
 # Tensors whose presence or shape a check looks at, by the end of their name.
@@ -89,6 +90,18 @@ def from_facts(name: str, facts: Mapping[str, Any]) -> Checkpoint:
     base = _facts(full, {})
     declared = dataclasses.replace(base, kind=verdict.kind, kind_evidence=verdict.evidence)
     return dataclasses.replace(declared, **{"name": name, "sources": ("declared",), **own})
+
+
+def compare_embeddings(
+    drafter: Checkpoint, drafter_path: str | Path, target_path: str | Path, *, cache_dir: Path | None = None
+) -> Checkpoint:
+    """Return the drafter with the answer to whether its embeddings are the target's; a few rows of both are read.
+
+    Raises:
+        CheckpointError: One of the two cannot be read.
+    """
+    own, other = (read_folder(locate(path, cache_dir=cache_dir).folder) for path in (drafter_path, target_path))
+    return dataclasses.replace(drafter, embeddings_match_target=same_embeddings(own, other))
 
 
 def locate(path_or_id: str | Path, *, cache_dir: Path | None = None) -> Located:

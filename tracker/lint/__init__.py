@@ -45,7 +45,9 @@ def explain(code: str) -> str:
     for rule in rules():
         if wanted in rule.codes:
             return f"{wanted}\n\n{inspect.getdoc(type(rule))}"
-    close = difflib.get_close_matches(wanted, codes(), n=3, cutoff=0.5)
+    close = [known for known in codes() if wanted in known] or difflib.get_close_matches(
+        wanted, codes(), n=3, cutoff=0.5
+    )
     raise UsageError(
         f"no rule reports the code {code!r}",
         hint=f"Did you mean {' or '.join(close)}?" if close else f"Known codes: {', '.join(codes())}.",

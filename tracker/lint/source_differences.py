@@ -1,0 +1,74 @@
+"""Sources on one server that contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tracker.domain.finding import Finding
+from tracker.domain.server import FlagDifference
+from tracker.lint.base import Subject
+
+_TYPED = frozenset({"argv", "command_line", "typed", "campaign"})
+# Asked to be chosen by the server, or rewritten to a full path: no contradiction.
+_LEFT_OPEN = frozenset({"auto", "null", "none", "", "(not given)"})
+_PATHS = frozenset({"model_path", "tokenizer_path", "speculative_draft_model_path", "model", "served_model_name"})
+_SHOWN = 6
+
+
+class SourceDifferences:
+    """Two descriptions of one server disagree, or the server overwrote what was typed.
+
+    A number in a command is what was wanted; what ran is what the server reports. Where both are known, a difference
+    is either a value that this version overwrites silently, or a sign that the command and the server do not belong
+    together. Two sources of the same sort that disagree are certainly not of one server.
+
+    Sources: SGLang overwrites num_draft_tokens, max_running_requests, page sizes and more, with other rules in other
+    versions (server_args.py, 0.4.5 to 0.5.23); the founding campaign, whose flag nobody had compared.
+    """
+
+    codes = ("FLAG_OVERWRITTEN", "SERVER_SOURCES_DIFFER")
+
+    def check(self, subject: Subject) -> Iterator[Finding]:
+        """Yield one finding for values overwritten and one for sources that disagree."""
+        if subject.server is None:
+            return
+        telling = [item for item in subject.server.differences if not _harmless(item)]
+        overwritten = [item for item in telling if (item.first_source in _TYPED) != (item.second_source in _TYPED)]
+        other = [item for item in telling if item not in overwritten]
+        if overwritten:
+            yield Finding(
+                code="FLAG_OVERWRITTEN",
+                severity="warning",
+                message=f"The server does not run what was typed: {_shown(overwritten)}.",
+                fix="Type what is to run; or, if the command belongs to another server, leave it away.",
+                confidence="high",
+            )
+        if other:
+            yield Finding(
+                code="SERVER_SOURCES_DIFFER",
+                severity="warning",
+                message=f"Two descriptions of the server disagree: {_shown(other)}.",
+                fix="Keep the sources of one server only.",
+                confidence="high",
+            )
+
+
+def _harmless(item: FlagDifference) -> bool:
+    values = {item.first.lower(), item.second.lower()}
+    if item.name == "speculative_algorithm" and values <= {"nextn", "eagle", "frozen_kv_mtp"}:
+        return True
+    if item.name in _PATHS and any(
+        one.rstrip("/").endswith(other.rstrip("/")) for one in values for other in values - {one}
+    ):
+        return True
+    typed_only = item.first_source in _TYPED and item.second_source in _TYPED
+    return not typed_only and bool(values & _LEFT_OPEN)
+
+
+def _shown(items: Iterable[FlagDifference]) -> str:
+    parts = [f"{item.name} {item.first} ({item.first_source}), {item.second} ({item.second_source})" for item in items]
+    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+    return "; ".join(parts[:_SHOWN]) + more
+
+
+RULE = SourceDifferences()
