@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
 from collections.abc import Callable
@@ -15,9 +16,12 @@ from tests.store import samples
 from tracker.domain.record import LoggedRun
 from tracker.store.base import RunStore
 from tracker.store.memory import MemoryStore
-from tracker.store.mlflow_open import open_store
+from tracker.store.mlflow_open import configure_mlflow, open_store
 from tracker.store.mlflow_store import MlflowStore
 from tracker.store.spool import Spool
+
+# Before any test imports MLflow by itself: telemetry off, no log lines, no long waits.
+configure_mlflow(os.environ)
 
 __all__ = ["empty_database", "mlflow_server"]
 

@@ -12,7 +12,7 @@ from tests.store import samples
 from tracker.domain.provenance import InputFile
 from tracker.domain.record import Amendment, LoggedRun
 from tracker.domain.server import ServerConfig
-from tracker.errors import InputError, RecordConflictError, RunNotFoundError
+from tracker.errors import InputError, RecordConflictError, RunNotFoundError, StoreError
 from tracker.store.base import Query, RunStore
 
 MakeRun = Callable[..., LoggedRun]
@@ -153,6 +153,21 @@ def test_an_unknown_run_is_an_error_that_says_what_was_looked_for(store: RunStor
         with pytest.raises(RunNotFoundError) as caught:
             store.load(wanted)
         assert wanted in str(caught.value)
+
+
+def test_an_unknown_campaign_is_an_error_that_lists_those_there_are(
+    store: RunStore, make_run: MakeRun, experiment: str
+) -> None:
+    store.save(make_run())
+
+    with pytest.raises(StoreError, match=f"there is no campaign 'other'.*{experiment}"):
+        store.experiment_id("other")
+    assert store.experiment_id(experiment)
+
+
+def test_requests_of_an_unknown_run_are_an_error(store: RunStore) -> None:
+    with pytest.raises(RunNotFoundError):
+        store.requests("f" * 32)
 
 
 def test_a_name_of_two_runs_is_an_error_that_lists_both(store: RunStore, make_run: MakeRun, experiment: str) -> None:

@@ -9,5 +9,9 @@ class StoreDownError(StoreError):
     """The store does not answer; trying another run at once is pointless."""
 
 
+class ContendedError(StoreError):
+    """Another process wrote the same thing at the same moment; trying again finds what it wrote."""
+
+
 class DamagedError(StoreError):
     """A file is not what was written."""

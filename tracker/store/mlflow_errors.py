@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tracker.errors import RunNotFoundError, StoreError
-from tracker.store.failures import StoreDownError
+from tracker.store.failures import ContendedError, StoreDownError
 
 DOWN = re.compile(
     r"Max retries exceeded|failed with exception|Connection refused|timed out|could not connect|connection failed|"
@@ -15,6 +15,13 @@ DOWN = re.compile(
     re.IGNORECASE,
 )
 LOCKED = re.compile(r"database (table )?is locked", re.IGNORECASE)
+# Two writers made the same data set; one deleted the copy the other was still writing; a database broke a tie.
+CONTENDED = re.compile(
+    r"UNIQUE constraint failed|duplicate key value|Duplicate entry|Current state is deleted|deadlock", re.IGNORECASE
+)
+REFUSED = re.compile(r"error code 40[13]\b|\b40[13] Client Error|PERMISSION_DENIED|UNAUTHENTICATED")
+NO_SUCH_PAGE = re.compile(r"error code (404|501)\b|\b404 Client Error|ENDPOINT_NOT_FOUND")
+SQL_DETAILS = re.compile(r"\s*\[SQL:.*", re.DOTALL)
 NOT_FOUND = "RESOURCE_DOES_NOT_EXIST"
 MAX_MESSAGE = 400
 
@@ -29,6 +36,7 @@ def store_errors(doing: str, *, where: str) -> Iterator[None]:
 
     Raises:
         StoreDownError: The store does not answer.
+        ContendedError: Another process wrote the same thing at the same moment.
         RunNotFoundError: MLflow says that what was named does not exist.
         StoreError: Anything else it refuses.
     """
@@ -64,6 +72,8 @@ def _from_mlflow(error: Exception, code: str | None, doing: str, where: str) -> 
             where=where,
             hint="Try again when it has finished; several writers at once are what an MLflow server is for",
         )
+    if CONTENDED.search(text):
+        return ContendedError(f"{doing}: {_one_line(error)}", where=where, hint="Another process was faster; try again")
     if DOWN.search(text):
         return _down(doing, where)
     return StoreError(f"{doing}: {_one_line(error)}", where=where, hint=_advice(text))
@@ -76,18 +86,17 @@ def _down(doing: str, where: str) -> StoreDownError:
 
 
 def _advice(text: str) -> str | None:
-    lowered = text.lower()
-    if "401" in text or "403" in text or "permission_denied" in lowered or "unauthenticated" in lowered:
+    if REFUSED.search(text):
         return "Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN"
-    if "404" in text or "endpoint_not_found" in lowered:
+    if NO_SUCH_PAGE.search(text):
         return "Check the address; the server must be MLflow 3 or newer"
-    if "certificate" in lowered:
+    if "certificate" in text.lower():
         return "Set MLFLOW_TRACKING_SERVER_CERT_PATH to the server's certificate"
-    if "full" in lowered:
+    if "disk is full" in text.lower():
         return "Free some disk space"
     return None
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    text = " ".join(SQL_DETAILS.sub("", str(error)).split())
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."

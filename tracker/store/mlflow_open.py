@@ -15,6 +15,7 @@ import platformdirs
 
 from tracker.errors import StoreError
 from tracker.store.failures import StoreDownError
+from tracker.store.mlflow_errors import store_errors
 from tracker.store.mlflow_schema import prepare_database, prepare_sqlite
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ URI_VARIABLES = ("TRACKER_TRACKING_URI", "MLFLOW_TRACKING_URI")
 DATABASE_NAME = "mlflow.db"
 ARTIFACT_FOLDER = "artifacts"
 CONNECT_SECONDS = 4.0
+FIRST_ANSWER_SECONDS = 10.0
 # MLflow reads its settings from the process environment. What the user has set stays.
 MLFLOW_SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -145,13 +147,14 @@ def connect(uri: str) -> Any:
     with quiet():
         from mlflow import MlflowClient
 
-        if is_server(uri):
-            _require_answer(uri)
-        elif (path := sqlite_path(uri)) is not None:
-            prepare_sqlite(path, artifact_root=path.parent / ARTIFACT_FOLDER)
-        else:
-            prepare_database(uri)
-        return MlflowClient(tracking_uri=uri)
+        with store_errors("the store could not be opened", where=without_credentials(uri)):
+            if is_server(uri):
+                _require_answer(uri)
+            elif (path := sqlite_path(uri)) is not None:
+                prepare_sqlite(path, artifact_root=path.parent / ARTIFACT_FOLDER)
+            else:
+                prepare_database(uri)
+            return MlflowClient(tracking_uri=uri)
 
 
 def configure_mlflow(environ: MutableMapping[str, str]) -> None:
@@ -176,12 +179,13 @@ def _require_answer(uri: str) -> None:
 
     where = without_credentials(uri)
     try:
-        httpx.get(f"{uri.rstrip('/')}/health", timeout=CONNECT_SECONDS, follow_redirects=True)
-    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        patience = httpx.Timeout(FIRST_ANSWER_SECONDS, connect=CONNECT_SECONDS)
+        httpx.get(f"{uri.rstrip('/')}/health", timeout=patience, follow_redirects=True)
+    except (httpx.ConnectError, httpx.TimeoutException) as error:
         if "CERTIFICATE" in str(error).upper():
             return  # TLS settings of MLflow's own (MLFLOW_TRACKING_INSECURE_TLS, ..._SERVER_CERT_PATH) decide
         raise StoreDownError(
-            f"the MLflow server does not answer: {error}",
+            f"the MLflow server does not answer: {str(error) or type(error).__name__}",
             where=where,
             hint="Start it or check --tracking-uri; what is logged meanwhile waits in the spool for `tracker sync`",
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import time
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +16,7 @@ from tracker.errors import RunNotFoundError
 from tracker.store import codec, mlflow_amend, mlflow_experiments, mlflow_open, mlflow_read, mlflow_write
 from tracker.store.base import Query
 from tracker.store.conflict import conflict
+from tracker.store.failures import ContendedError
 from tracker.store.matching import MIN_PREFIX, check_experiment_name, matches, no_campaign, oldest_first, the_only_run
 from tracker.store.mlflow_artifacts import REQUESTS
 from tracker.store.mlflow_errors import store_errors
@@ -23,6 +25,8 @@ from tracker.store.mlflow_view import house_view
 from tracker.store.rows import decode_rows
 
 RUN_ID_LENGTH = 32
+SAVE_ATTEMPTS = 4
+CONTENDED_SECONDS = 0.1
 UI = "/?workflowType=machine_learning#/experiments/"
 
 
@@ -43,17 +47,14 @@ class MlflowStore:
 
     def save(self, run: LoggedRun) -> str:
         """Store a run and return its id; see RunStore."""
-        record = run.record
-        check_experiment_name(record.experiment)
+        check_experiment_name(run.record.experiment)
         content = codec.content_digest(run)
-        with self._errors(f"the run {record.name!r} could not be stored"):
-            experiments = mlflow_experiments.find_experiments(self._client)
-            earlier = self._runs_of(record.record_id, experiments)
-            complete = [stored for stored in earlier if mlflow_read.is_complete(stored)]
-            if complete:
-                return self._confirmed(complete[0], run, content)
-            experiment = experiments.get(record.experiment) or self._make_experiment(record.experiment)
-            return self._write(run, content, experiment, half_written=earlier)
+        for attempt in range(1, SAVE_ATTEMPTS):
+            try:
+                return self._save(run, content)
+            except ContendedError:
+                time.sleep(CONTENDED_SECONDS * attempt)
+        return self._save(run, content)
 
     def save_many(self, runs: Iterable[LoggedRun]) -> tuple[str, ...]:
         """Store several runs, in order."""
@@ -132,6 +133,19 @@ class MlflowStore:
         with self._errors(f"the campaign {experiment!r} could not be read"):
             found = self._campaigns().get(experiment)
         return None if found is None else f"{self.uri}{UI}{found.experiment_id}/runs"
+
+    def _save(self, run: LoggedRun, content: str) -> str:
+        """Store a run; a second call finds and completes whatever the first one left."""
+        record = run.record
+        with self._errors(f"the run {record.name!r} could not be stored"):
+            experiments = mlflow_experiments.find_experiments(self._client)
+            earlier = self._runs_of(record.record_id, experiments)
+            complete = [stored for stored in earlier if mlflow_read.is_complete(stored)]
+            if complete:
+                run_id = self._confirmed(complete[0], run, content)
+                return self._settled(record.record_id, run_id, experiments) if len(earlier) > 1 else run_id
+            experiment = experiments.get(record.experiment) or self._make_experiment(record.experiment)
+            return self._write(run, content, experiment, half_written=earlier)
 
     @property
     def _client(self) -> Any:
