@@ -82,9 +82,10 @@ def decaying_fit(first_length: float, first_steps: int, second_length: float, se
         return float(decaying_length(np.asarray(rate), rho, num_steps))
 
     def first_given(rho: float) -> float:
-        top = min(1.0, 1.0 / rho ** (first_steps - 1))
+        if length_at(1.0, rho, first_steps) <= first_length:
+            return 1.0
         return float(
-            optimize.brentq(lambda rate: length_at(rate, rho, first_steps) - first_length, 0.0, top, xtol=1e-12)
+            optimize.brentq(lambda rate: length_at(rate, rho, first_steps) - first_length, 0.0, 1.0, xtol=1e-12)
         )
 
     def gap(rho: float) -> float:

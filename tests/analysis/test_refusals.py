@@ -1,0 +1,267 @@
+"""Campaigns that lack something: each is refused or qualified in words, and nothing raises."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.analysis.campaigns import FOUNDING, LOGGED, WINDOW, founding_runs, printed, provenance
+from tracker.analysis.campaign import analyse
+from tracker.analysis.results import CampaignAnalysis
+from tracker.domain.checkpoint import Checkpoint
+from tracker.domain.measurement import Measurement
+from tracker.domain.provenance import Provenance
+from tracker.domain.record import RunRecord, StoredRun
+from tracker.domain.server import Speculation
+from tracker.domain.training import Training
+from tracker.domain.workload import Workload
+from tracker.errors import InputError
+
+
+def run(name: str, *, speed: str, length: str | None = None, minutes: float = 0, **fields: Any) -> StoredRun:
+    """Return one benchmark at one stream; speculative with three chain steps when a length is given."""
+    cell = Measurement(
+        concurrency=1, prompts=20, reported_throughput_tok_s=printed(speed), reported_accept_length=printed(length)
+    )
+    record = RunRecord(
+        record_id=name,
+        kind="benchmark",
+        experiment="test",
+        name=name,
+        speculation=Speculation(
+            enabled=length is not None,
+            algorithm=None if length is None else "EAGLE3",
+            num_steps=None if length is None else 3,
+            eagle_topk=None if length is None else 1,
+            num_draft_tokens=None if length is None else 4,
+        ),
+        target=Checkpoint(name="target"),
+        measurements=(cell,),
+        provenance=provenance(minutes),
+    )
+    return StoredRun(run_id=name, record=record.replace(**fields))
+
+
+def drafter(samples: int, length: str, **training: Any) -> StoredRun:
+    """Return a run of a drafter trained on so many samples."""
+    return run(
+        f"drafter-{samples}",
+        speed="100.0",
+        length=length,
+        drafter=Checkpoint(name=f"drafter-{samples}"),
+        training=Training(samples=samples, **training),
+    )
+
+
+def analysed(*runs: StoredRun, **options: Any) -> CampaignAnalysis:
+    campaign = dataclasses.replace(FOUNDING, claims=(), deployed_run=None)
+    return analyse(runs, campaign=campaign, window=WINDOW, **options)
+
+
+def topics(analysis: CampaignAnalysis) -> set[str]:
+    return {note.topic for note in analysis.data_quality}
+
+
+BASE = run("base", speed="90.0")
+
+
+def test_no_runs_at_all_leave_the_verdict_open() -> None:
+    found = analysed()
+
+    assert found.verdict.status == "undecided"
+    assert found.verdict.by_concurrency[0].reason == "No usable run at 1 stream."
+    assert found.points == ()
+    assert found.scaling.status == "refused"
+
+
+def test_one_run_only_says_what_is_missing() -> None:
+    alone = analysed(run("spec", speed="100.0", length="2.40"))
+    plain = analysed(BASE)
+
+    assert alone.verdict.status == plain.verdict.status == "undecided"
+    assert alone.verdict.by_concurrency[0].reason is not None
+    assert alone.verdict.by_concurrency[0].reason.startswith("No baseline at 1 stream")
+    assert plain.verdict.by_concurrency[0].reason == "No usable candidate at 1 stream."
+
+
+def test_a_missing_baseline_gives_no_break_even_and_no_speedup() -> None:
+    found = analysed(*founding_runs()[1:])
+
+    assert found.costs == ()
+    assert all(point.break_even is None and point.speedup.value is None for point in found.points)
+    assert found.step_time.status == "refused"
+    assert found.scaling.reason is not None
+    assert "no break-even to reach" in found.scaling.reason
+    assert found.scaling.forecast
+
+
+def test_baselines_further_apart_than_the_effect_decide_nothing() -> None:
+    found = analysed(
+        BASE, run("base again", speed="99.0", minutes=5), run("spec", speed="104.0", length="2.40", minutes=9)
+    )
+    (load,) = found.verdict.by_concurrency
+
+    assert load.baseline_run_id == "base again"
+    assert load.status == "undecided"
+    assert load.reason is not None
+    assert "2 baselines differ by 10 %" in load.reason
+    assert "before and after" in load.reason
+
+
+def test_baselines_close_together_narrow_the_interval_against_one_alone() -> None:
+    spec = run("spec", speed="104.0", length="2.40", minutes=9)
+    again = [run(f"base {index}", speed=f"90.{index}", minutes=index) for index in range(4)]
+    one, several = analysed(BASE, spec), analysed(*again, spec)
+
+    def width(found: CampaignAnalysis) -> float:
+        half = found.verdict.by_concurrency[0].speedup.half_width
+        assert half is not None
+        return half
+
+    assert width(several) < width(one)
+
+
+def test_the_baseline_can_be_chosen() -> None:
+    base = run("base", speed="90.0", cuda_graph=True)
+    slow = run("slow base", speed="60.0", minutes=1, cuda_graph=False)
+    spec = run("spec", speed="80.0", length="2.40")
+
+    assert analysed(base, slow, spec).verdict.status == "slower"
+    assert analysed(base, slow, spec, baseline_run="slow base").verdict.status == "faster"
+    with pytest.raises(InputError, match="not a benchmark of this campaign"):
+        analysed(base, spec, baseline_run="nobody")
+    with pytest.raises(InputError, match="speculates"):
+        analysed(base, spec, baseline_run="spec")
+
+
+def test_simulated_acceptance_serves_step_time_only() -> None:
+    forced = Speculation(
+        enabled=True,
+        algorithm="EAGLE3",
+        num_steps=3,
+        eagle_topk=1,
+        num_draft_tokens=4,
+        simulated_accept_length=3.5,
+    )
+    found = analysed(BASE, run("forced", speed="140.0", length="3.50", speculation=forced))
+    point = next(item for item in found.points if item.name == "forced")
+
+    assert found.verdict.status == "undecided"
+    assert point.step_time_only
+    assert point.accept_length.value is None
+    assert point.break_even is not None
+    assert point.break_even.value == pytest.approx(3.5 * 90 / 140, abs=0.01)
+    assert "simulated acceptance" in topics(found)
+    assert found.scaling.points == ()
+
+
+def test_sizes_of_different_mixes_are_no_curve() -> None:
+    found = analysed(
+        BASE,
+        drafter(1_000, "1.60", mix="chat", epochs=3),
+        drafter(10_000, "2.10", mix="code", epochs=3),
+        drafter(100_000, "2.50", mix="code", epochs=3),
+    )
+
+    assert found.scaling.status == "refused"
+    assert found.scaling.reason is not None
+    assert "data mix: chat and code" in found.scaling.reason
+    assert found.scaling.cure is not None
+    assert found.scaling.forecast == ()
+
+
+def test_three_sizes_trained_alike_over_two_decades_are_a_forecast() -> None:
+    sizes = ((1_000, "1.60"), (3_000, "1.80"), (10_000, "2.05"), (30_000, "2.30"), (100_000, "2.52"))
+    found = analysed(BASE, *(drafter(size, length, mix="chat", epochs=3) for size, length in sizes))
+    fit = found.scaling
+
+    assert fit.data_share is not None
+    assert fit.data_share > 0.5
+    assert fit.worst_residual_se is not None
+    assert fit.worst_residual_se < 1
+    assert next(point.samples for point in fit.forecast if point.speculative) > 1_000_000
+    assert "0 %" not in (fit.reason or "")
+
+
+def test_falling_accept_length_is_named_before_it_is_fitted() -> None:
+    sizes = ((10_000, "2.30"), (30_000, "2.05"), (100_000, "2.32"))
+    found = analysed(BASE, *(drafter(size, length, mix="chat", epochs=3) for size, length in sizes))
+
+    assert found.scaling.status != "forecast"
+    assert found.scaling.reason is not None
+    assert "falls from 2.30 at 10,000" in found.scaling.reason or "standard errors off" in found.scaling.reason
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"target": Checkpoint(name="another")}, "another target"),
+        ({"workload": Workload(prompt_set="other prompts")}, "other prompts"),
+        ({"workload": Workload(prompt_set="prompts", temperature=1.0)}, "another temperature"),
+    ],
+)
+def test_a_run_of_another_group_is_left_out_with_its_reason(change: dict[str, Any], words: str) -> None:
+    same = {"workload": Workload(prompt_set="prompts", temperature=0.0)}
+    base, spec = run("base", speed="90.0", **same), run("spec", speed="100.0", length="2.40", **same)
+    other = run("other", speed="500.0", length="2.40", **(same | change))
+    found = analysed(base, spec, other)
+
+    assert {point.name for point in found.points} == {"base", "spec"}
+    (note,) = found.rejected
+    assert note.run_ids == ("other",)
+    assert words in note.message
+
+
+@pytest.mark.parametrize("validity", ["suspect", "invalid"])
+def test_a_run_marked_as_wrong_stays_visible_and_counts_for_nothing(validity: str) -> None:
+    wrong = run("wrong", speed="300.0", length="3.90", validity=validity, validity_reason="GPU was throttled")
+    found = analysed(BASE, run("spec", speed="80.0", length="2.40"), wrong)
+    point = next(item for item in found.points if item.name == "wrong")
+
+    assert found.verdict.status == "slower"
+    assert point.excluded_reason == f"marked {validity}: GPU was throttled"
+
+
+def test_a_superseded_run_counts_for_nothing() -> None:
+    found = analysed(
+        BASE, run("first", speed="300.0", length="3.90"), run("second", speed="80.0", length="2.40", supersedes="first")
+    )
+
+    assert found.verdict.by_concurrency[0].best_run_id == "second"
+
+
+def test_runs_logged_after_the_window_are_left_out() -> None:
+    late = Provenance(logged_at=WINDOW.until + timedelta(hours=1), measured_at=LOGGED, tracker_version="0")
+    found = analysed(BASE, run("late", speed="300.0", length="3.90", provenance=late))
+
+    assert [note.run_ids for note in found.rejected] == [("late",)]
+
+
+def test_one_configuration_started_twice_lends_its_noise_to_every_interval() -> None:
+    quiet = analysed(BASE, run("a", speed="100.0", length="2.40"), run("b", speed="100.1", length="2.40"))
+    noisy = analysed(BASE, run("a", speed="100.0", length="2.40"), run("b", speed="80.0", length="2.40"))
+
+    for left, right in zip(quiet.points, noisy.points, strict=True):
+        assert left.throughput_tok_s.half_width is not None
+        assert right.throughput_tok_s.half_width is not None
+        assert right.throughput_tok_s.half_width > 3 * left.throughput_tok_s.half_width
+    assert "noise between runs" in topics(noisy)
+    assert "noise between runs" not in topics(quiet)
+
+
+def test_a_break_even_above_the_chain_is_called_out_of_reach() -> None:
+    found = analysed(BASE, run("spec", speed="40.0", length="2.40"))
+    (cost,) = found.costs
+
+    assert cost.break_even.value == pytest.approx(5.4, abs=0.1)
+    assert cost.reachable is False
+    assert cost.reachable_note == "out of reach: a step yields at most 4 tokens"
+
+
+def test_a_speculative_step_cheaper_than_a_plain_one_points_at_the_baseline() -> None:
+    found = analysed(run("base", speed="10.0"), run("spec", speed="90.0", length="2.40"))
+
+    assert any("slower than it should be" in note.message for note in found.data_quality)
