@@ -75,7 +75,9 @@ def memo_undecided() -> MemoView:
 
 def memo_refused_fit() -> MemoView:
     """Slower, and the training sizes were not trained alike."""
-    return build(founding(scaling=h200().scaling, claims=()), founding_decision(), context())
+    fit = h200().scaling
+    points = tuple(dataclasses.replace(point, run_id=G5) for point in fit.points)
+    return build(founding(scaling=dataclasses.replace(fit, points=points), claims=()), founding_decision(), context())
 
 
 def memo_no_baseline() -> MemoView:

@@ -1,5 +1,13 @@
-"""From analysis to memo: view, figures, renderers."""
+"""From analysis to memo: view, figures, renderers.
 
+The package is also the public call `tracker.report(since="last-week")`: the room and the function share one name.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import tracker
 from tracker.report.build import build
 from tracker.report.context import MemoContext
 from tracker.report.explore import render_explore
@@ -23,3 +31,14 @@ __all__ = [
     "render_json",
     "render_text",
 ]
+
+
+class _CallableRoom(ModuleType):
+    """A package that can be called."""
+
+    def __call__(self, **options: Any) -> Any:
+        """Write memos; see `tracker.write_reports`."""
+        return tracker.write_reports(**options)
+
+
+sys.modules[__name__].__class__ = _CallableRoom

@@ -80,6 +80,8 @@ def do_next(reading: Reading) -> Rich:
     if experiment is None:
         if reading.state == "no_baseline":
             return rich("Run the baseline on the same prompts and load, before and after the next drafter run.")
+        if reading.state == "no_candidate":
+            return rich("Benchmark the drafter on the prompts and at the load of the baseline.")
         cure = reading.analysis.scaling.cure
         if cure:
             return fit_words(WORD_LIMIT, sentence(quote(capital(cure), "scaling.cure")))

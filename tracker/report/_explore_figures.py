@@ -244,7 +244,7 @@ def _load(data: LoadData) -> dict[str, Any]:
 
     traces = [
         go.Scatter(
-            name=_plain(series.label),
+            name=_plain(series.name),
             mode="lines+markers",
             x=[point.concurrency for point in series.points],
             y=[point.speedup for point in series.points],

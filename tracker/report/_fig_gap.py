@@ -120,11 +120,14 @@ def _short(points: Sequence[Point], needs: dict[str, float]) -> Rich:
 
 
 def _keys(rows: Sequence[GapRow]) -> tuple[Key, ...]:
-    keys = [Key(mark="measured", text="yields"), Key(mark="bar", text="must yield")]
+    keys = [Key(mark="measured", text=rich("yields")), Key(mark="bar", text=rich("must yield"))]
     steps = sorted({row.ceiling_steps for row in rows if row.ceiling_steps is not None})
     if steps:
-        words = f"above {steps[0] + 1}.0: out of reach with {fmt.plural(steps[0], 'step')}"
-        keys.append(Key(mark="hatch", text=words if len(steps) == 1 else "out of reach"))
+        count, most = steps[0], steps[0] + 1.0
+        limit = number(fmt.fixed(most, 1), most, "num_steps + 1", kind="assumed")
+        shown = number(str(count), count, "num_steps, assumed where it was not recorded", kind="assumed")
+        words = rich("above ", limit, ": out of reach with ", shown, " step" if count == 1 else " steps")
+        keys.append(Key(mark="hatch", text=words if len(steps) == 1 else rich("out of reach")))
     return tuple(keys)
 
 

@@ -241,14 +241,15 @@ def _source(reading: Reading, fit: ScalingFit) -> Rich:
 
 
 def _keys(data: ScalingData) -> tuple[Key, ...]:
-    keys = [Key(mark="measured", text="measured"), Key(mark="bar", text="break-even")]
-    return tuple(keys + ([Key(mark="reference", text="published, other prompts")] if data.references else []))
+    keys = [Key(mark="measured", text=rich("measured")), Key(mark="bar", text=rich("break-even"))]
+    return tuple(keys + ([Key(mark="reference", text=rich("published, other prompts"))] if data.references else []))
 
 
 def _description(data: ScalingData) -> Rich:
     parts: list[Part] = ["Measured: "]
     for index, point in enumerate(data.points):
-        size = number(f"{point.samples:,}", point.samples, "training samples", unit="samples", kind="measured")
+        runs = point.text.fact.run_ids if point.text.fact is not None else ()
+        size = number(f"{point.samples:,}", point.samples, "training samples", runs, unit="samples", kind="measured")
         parts += ["; " if index else "", point.text, " at ", size, " samples"]
         if point.note is not None:
             parts += [" (", point.note, ")"]

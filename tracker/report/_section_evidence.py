@@ -17,11 +17,11 @@ from tracker.report.view_parts import Block, FigureView, Key, Paragraph, Section
 MAX_BARS = 12
 LEVEL = 0.01  # below one per cent two configurations count as level
 ALL_KEYS = (
-    Key(mark="measured", text="measured"),
-    Key(mark="predicted", text="predicted"),
-    Key(mark="bar", text="bar to clear"),
-    Key(mark="missing", text="what is missing"),
-    Key(mark="interval", text="80 % interval"),
+    Key(mark="measured", text=rich("measured")),
+    Key(mark="predicted", text=rich("predicted")),
+    Key(mark="bar", text=rich("bar to clear")),
+    Key(mark="missing", text=rich("what is missing")),
+    Key(mark="interval", text=rich("80 % interval")),
 )
 
 
@@ -84,7 +84,7 @@ def throughput_figure(reading: Reading) -> FigureView | None:
         answer=_answer(reading, rows),
         data=data,
         source=_source(reading, rows, len(shown)),
-        title=f"Throughput of {len(shown)} speculative configurations against the baseline",
+        title="Throughput of the speculative configurations against the baseline",
         description=_description(data),
         drawn=rich("Filled: with CUDA graph; outlined: without." if reading.names.graph_varies else ""),
         keys=ALL_KEYS,

@@ -77,6 +77,7 @@ def _series(reading: Reading) -> tuple[LoadSeries, ...]:
     return tuple(
         LoadSeries(
             label=short_words(reading.names.row(long[run_id][0]).replace(" samples", ""), 19),
+            name=reading.names.row(long[run_id][0]),
             points=tuple(_load_point(point) for point in sorted(long[run_id], key=lambda p: p.concurrency or 0)),
             lead=run_id == lead,
         )
@@ -113,9 +114,8 @@ def _count(item: LoadVerdict) -> Span:
 
 def _source(reading: Reading, data: LoadData) -> Rich:
     parts: list[Part] = ["Speed-up over the baseline at the same load."]
-    total = len(
-        {p.run_id for p in reading.analysis.points if p.configuration.speculative and p.speedup.value is not None}
-    )
+    usable = {p.run_id for p in reading.analysis.points if p.speedup.value is not None and not p.excluded_reason}
+    total = len({p.run_id for p in reading.analysis.points if p.configuration.speculative} & usable)
     if total > len(data.series):
         left = total - len(data.series)
         parts += [" ", number(str(left), left, "runs beyond the lines drawn"), " more in the tables below."]
@@ -125,7 +125,7 @@ def _source(reading: Reading, data: LoadData) -> Rich:
 def _description(data: LoadData) -> Rich:
     parts: list[Part] = []
     for series in data.series:
-        parts += ["; " if parts else "", label(series.label), ": "]
+        parts += ["; " if parts else "", label(series.name), ": "]
         for index, point in enumerate(series.points):
             load = number(str(point.concurrency), point.concurrency, "concurrency, as measured", kind="measured")
             parts += [", " if index else "", point.text, " at ", load]

@@ -247,9 +247,10 @@ def provenance(reading: Reading) -> Section:
         )
     count = len(rows)
     shown = number(str(count), count, "runs listed", tuple(names.shorts), kind="measured")
-    start: list[Part] = ["Measured numbers come from these ", shown, " runs, the rest from the assumptions above"]
+    rest = ", the rest from the assumptions above" if reading.analysis.assumptions else ""
+    start: list[Part] = ["Measured numbers come from these ", shown, " runs", rest]
     if count == 1:
-        start = ["Measured numbers come from this run, the rest from the assumptions above"]
+        start = ["Measured numbers come from this run", rest]
     table = TableView(
         key="runs",
         caption=rich("Runs"),

@@ -91,7 +91,7 @@ def _period(reading: Reading) -> Rich:
     runs = tuple(dict.fromkeys(point.run_id for point in reading.analysis.points))
     count = number(str(len(runs)), len(runs), "runs in the comparison group", runs, kind="measured")
     which = reading.context.memo_number
-    ordinal: Part = "" if which is None else ", first memo" if which == 1 else rich(", memo ", label(str(which)))
+    ordinal: Part = "" if which is None else ", first memo" if which == 1 else rich(", ", label(f"memo {which}"))
     words = " run" if len(runs) == 1 else " runs"
     return rich(label(fmt.period(window.since, window.until, zone)), ", ", count, words, ordinal)
 

@@ -360,6 +360,8 @@ class LoadSeries:
 
     label: str
     """Name at the line's end."""
+    name: str
+    """The same in full."""
     points: tuple[LoadPoint, ...]
     """Ascending load."""
     lead: bool

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email import policy
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
-from email.utils import format_datetime, parseaddr
+from email.utils import format_datetime, getaddresses
 
 from tracker.errors import DeliveryError
 from tracker.report.charts import draw
@@ -88,7 +89,9 @@ def compose(
         body.add_related(  # type: ignore[union-attr]
             picture.png, "image", "png", cid=f"<{picture.cid}>", disposition="inline", filename=f"{picture.cid}.png"
         )
-    message.add_attachment(memo_html.encode(), maintype="text", subtype="html", filename="memo.html")
+    message.add_attachment(
+        memo_html.encode(), maintype="text", subtype="html", filename="memo.html", params={"charset": "utf-8"}
+    )
     _fix_boundaries(message, view)
     return message
 
@@ -102,7 +105,7 @@ def render_mail_html(view: MemoView, pictures: dict[str, Picture]) -> str:
         .get_template("mail.html")
         .render(view=view, strip=pictures.get("verdict"), gap=pictures.get("gap"), sign=_SIGNS.get(view.state.key, "□"))
     )
-    inliner = css_inline.CSSInliner(load_remote_stylesheets=False, keep_style_tags=False, remove_inlined_selectors=True)
+    inliner = css_inline.CSSInliner(load_remote_stylesheets=False, keep_style_tags=False)
     inlined: str = inliner.inline(page)
     return re.sub(r"\n+", "\n", inlined)
 
@@ -135,12 +138,13 @@ def parse_address(text: str, what: str) -> Address:
     Raises:
         DeliveryError: It is not one address.
     """
-    name, spec = parseaddr(text) if text.isprintable() else ("", "")
+    found = getaddresses([text]) if text.isprintable() else []
     try:
-        if spec.count("@") != 1 or "," in spec:
+        ((name, spec),) = found
+        if spec.count("@") != 1:
             raise ValueError(text)
         return Address(display_name=_header(name), addr_spec=spec)
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, MessageError) as error:
         raise DeliveryError(
             f"the {what} {clean_text(text)!r} is not an e-mail address", hint="write it as name@host"
         ) from error

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 Style = Literal["plain", "code", "run", "label"]
 FactKind = Literal["measured", "derived", "assumed", "quoted"]
 
-_NUMERAL = re.compile(r"(?<![\w.])[-−+±]?\d[\d,]*(?:\.\d+)?(?![\w]|\.\d)")
+_NUMERAL = re.compile(r"(?<![\w.])[-−+±]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[KM](?!\w))?(?!\w|\.\d)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,8 @@ def quote(text: str, source: str, runs: Iterable[str] = ()) -> Rich:
 
 
 def _value(numeral: str) -> float:
-    return float(numeral.replace(",", "").replace("−", "-").lstrip("±+"))
+    factor = {"K": 1e3, "M": 1e6}.get(numeral[-1], 1.0)
+    return factor * float(numeral.rstrip("KM").replace(",", "").replace("−", "-").lstrip("±+"))
 
 
 def sentence(text: Rich) -> Rich:

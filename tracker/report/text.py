@@ -131,10 +131,11 @@ def _stacked(table: TableView, keep: list[int]) -> list[str]:
     """Return one paragraph a row: its name, then its labelled values; empty ones are dropped."""
     lines: list[str] = []
     for row in table.rows:
-        lines += _wrap(_head(row), first="* ", rest="  ")
+        name = f"{table.head}: {_head(row)}" if _head(row)[:1].isdecimal() and len(_head(row)) < 6 else _head(row)
+        lines += _wrap(name, first="* ", rest="  ")
         for small in row.head.small:
             lines += _wrap(small.text, first="    ", rest="    ")
-        values = [f"{table.columns[index]} {_with_small(row.cells[index])}" for index in keep if row.cells[index].text]
+        values = [f"{table.columns[index]}: {_with_small(row.cells[index])}" for index in keep if row.cells[index].text]
         lines += _wrap("; ".join(values) + ".", first="    ", rest="    ")
     return lines
 

@@ -135,7 +135,7 @@ class Key:
 
     mark: Literal["measured", "predicted", "bar", "missing", "interval", "hatch", "reference"]
     """Mark."""
-    text: str
+    text: Rich
     """What it means here."""
 
 
