@@ -510,3 +510,13 @@ def test_rope_differences_are_worth_a_look() -> None:
     assert "ROPE_DIFFERS" not in codes(subject(drafter=drafter, target=same))
     assert "ROPE_DIFFERS" in codes(subject(drafter=drafter, target=other))
     assert "ROPE_DIFFERS" in codes(subject(drafter=drafter, target=scaled))
+
+
+def test_the_real_quantization_lists_reach_the_description(tmp_path: Path, write_checkpoint: Any) -> None:
+    quantization = {"quant_method": "fp8", "modules_to_not_convert": ["lm_head"], "weight_block_size": [128, 128]}
+
+    found_ = checkpoints.describe(
+        write_checkpoint(tmp_path / "t", {"hidden_size": H, "quantization_config": quantization})
+    )
+
+    assert found_.config["quantization_config"] == {"quant_method": "fp8", "modules_to_not_convert": ["lm_head"]}

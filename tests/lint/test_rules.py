@@ -113,6 +113,19 @@ def test_the_corrected_command_changes_that_flag_and_no_other_word(typed: str, c
     assert finding.fix == f"{SGLANG} {corrected} --speculative-draft-model-path 'a b'"
 
 
+def test_a_masked_home_folder_stays_one_that_the_shell_fills_in() -> None:
+    server = engines.for_record(
+        engines.parse_command(
+            f"{SGLANG} --speculative-algorithm EAGLE --speculative-draft-model-path '/home/alice/a b'"
+        )
+    )
+
+    finding = found(ALGO, Subject(server=server, speculation=engines.speculation(server), drafter=EAGLE3))
+
+    assert finding is not None
+    assert finding.fix == f"{SGLANG} --speculative-algorithm EAGLE3 --speculative-draft-model-path ~/'a b'"
+
+
 def test_without_a_command_the_fix_is_the_flag() -> None:
     given = Subject(speculation=Speculation(enabled=True, algorithm="EAGLE"), drafter=EAGLE3)
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tracker.checkpoints._config import architecture, aux_layers, find, further_facts, read_config, whole
 from tracker.checkpoints._draft_map import draft_map_problem
 from tracker.checkpoints._embeddings import same_embeddings
 from tracker.checkpoints._hub import HUB_ID, Located, default_cache, find_cached, name_of, not_found
-from tracker.checkpoints._kind import detect, fc_width, has_draft_map
-from tracker.checkpoints._safetensors import Tensor, read_folder
+from tracker.checkpoints._kind import detect, fc_width, has_draft_map, mtp_tensors
+from tracker.checkpoints._safetensors import read_folder
+from tracker.checkpoints._torch_files import read_torch_folder
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.redaction import mask_path
 from tracker.errors import CheckpointError, InputError
 
-__all__ = ["compare_embeddings", "describe", "from_facts", "locate"]
+__all__ = ["compare_embeddings", "describe", "from_facts", "inspect_weights", "locate"]
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf")
 # Tensors whose presence or shape a check looks at, by the end of their name.
@@ -27,6 +28,20 @@ _KEY_ENDINGS = (
     "hnorm.weight", "hidden_norm.weight", "input_norm.weight", "fc_norm.weight", "midlayer.self_attn.q_proj.weight",
     "shared_head.head.weight", "verifier_norm.weight", "midlayer.hidden_norm.weight", "norm.weight",
 )  # fmt: skip
+
+
+class Layout(Protocol):
+    """What every file format says of a tensor."""
+
+    @property
+    def dtype(self) -> str:
+        """Element type."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape."""
+        ...
 
 
 def describe(path_or_id: str | Path, *, cache_dir: Path | None = None) -> Checkpoint:
@@ -44,22 +59,24 @@ def describe(path_or_id: str | Path, *, cache_dir: Path | None = None) -> Checkp
     read = read_config(located.folder)
     config, body = read if read is not None else ({}, b"")
     tensors = read_folder(located.folder)
+    layout: Mapping[str, Layout] = tensors or read_torch_folder(located.folder)
     sizes = _sizes(located.folder)
-    if read is None and not tensors:
+    if read is None and not layout:
         raise CheckpointError(
             "holds neither config.json nor safetensors files",
             where=str(path_or_id),
             hint="Give the folder of the exported checkpoint, not of the training state.",
         )
-    sources = [*(["config.json"] if read is not None else []), *(["safetensors header"] if tensors else [])]
-    described = _facts(config, tensors)
+    header = "safetensors header" if tensors else "pytorch archive"
+    sources = [*(["config.json"] if read is not None else []), *([header] if layout else [])]
+    described = dataclasses.replace(_facts(config, layout), draft_map_problem=draft_map_problem(config, tensors))
     return dataclasses.replace(
         described,
         name=located.name,
         path=mask_path(str(path_or_id)),
         revision=located.revision,
         config_digest=hashlib.sha256(body).hexdigest() if read is not None else None,
-        header_digest=_header_digest(tensors) if tensors else None,
+        header_digest=_header_digest(layout) if layout else None,
         file_sizes_bytes=sizes,
         sources=tuple(sources),
     )
@@ -104,6 +121,37 @@ def compare_embeddings(
     return dataclasses.replace(drafter, embeddings_match_target=same_embeddings(own, other))
 
 
+def inspect_weights(
+    checkpoint: Checkpoint,
+    path_or_id: str | Path,
+    *,
+    cache_dir: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Checkpoint:
+    """Return the checkpoint with what reading all its weights shows: NaN, zeros, matrices that were never trained.
+
+    Memory stays bounded (32 MB at a time) whatever the size; only safetensors files are read.
+
+    Args:
+        checkpoint: As described.
+        path_or_id: Where its files are.
+        cache_dir: The Hugging Face cache; None is its usual place.
+        progress: Called with bytes read and bytes in all.
+
+    Raises:
+        CheckpointError: The files cannot be read.
+    """
+    from tracker.checkpoints._weights import look_at_weights  # numpy costs 0.1 s, and only --deep needs it
+
+    seen = look_at_weights(read_folder(locate(path_or_id, cache_dir=cache_dir).folder), progress)
+    return dataclasses.replace(
+        checkpoint,
+        not_finite_tensors=seen.not_finite,
+        zero_tensors=seen.zero,
+        untrained_tensors=seen.untrained,
+    )
+
+
 def locate(path_or_id: str | Path, *, cache_dir: Path | None = None) -> Located:
     """Return the folder of a checkpoint.
 
@@ -135,7 +183,7 @@ _CONFIG_FIELDS = frozenset(
 _CONFIG_KEYS = frozenset({"architectures", "eagle_config", "eagle_aux_hidden_state_layer_ids", "tie_word_embeddings"})
 
 
-def _facts(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Checkpoint:
+def _facts(config: Mapping[str, Any], tensors: Mapping[str, Layout]) -> Checkpoint:
     shapes = {name: tensor.shape for name, tensor in tensors.items()}
     verdict = detect(config, shapes)
     return Checkpoint(
@@ -154,9 +202,15 @@ def _facts(config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Checkpoi
         has_draft_vocab_map=has_draft_map(shapes) if tensors else None,
         tensor_count=len(tensors) if tensors else None,
         key_tensors={name: shape for name, shape in sorted(shapes.items()) if _is_key(name)},
-        draft_map_problem=draft_map_problem(config, tensors),
-        config=further_facts(config),
+        config={**further_facts(config), **_mtp_facts(config, tensors, verdict.kind)},
     )
+
+
+def _mtp_facts(config: Mapping[str, Any], tensors: Mapping[str, Layout], kind: str | None) -> dict[str, Any]:
+    """Return the element types of the prediction layers, which show whether they were quantized with the rest."""
+    names = list(tensors) if kind == "mtp" else mtp_tensors(config, tensors)
+    found = sorted({tensors[name].dtype for name in names})
+    return {"mtp_weight_dtypes": found} if found else {}
 
 
 def _is_key(name: str) -> bool:
@@ -166,7 +220,7 @@ def _is_key(name: str) -> bool:
     return any(name == ending or name.endswith("." + ending) for ending in _KEY_ENDINGS)
 
 
-def _header_digest(tensors: Mapping[str, Tensor]) -> str:
+def _header_digest(tensors: Mapping[str, Layout]) -> str:
     """Return the SHA-256 over sorted lines of name, dtype and shape: equal however the tensors are sharded."""
     digest = hashlib.sha256()
     for name in sorted(tensors):

@@ -107,15 +107,9 @@ def further_facts(config: Mapping[str, Any]) -> dict[str, Any]:
     quantization = find(config, "quantization_config")
     if isinstance(quantization, Mapping):
         kept = (
-            "quant_method",
-            "quant_algo",
-            "bits",
-            "fmt",
-            "format",
-            "kv_cache_scheme",
-            "kv_cache_quant_algo",
-            "ignore",
-        )
+            "quant_method", "quant_algo", "bits", "fmt", "format", "kv_cache_scheme", "kv_cache_quant_algo", "ignore",
+            "modules_to_not_convert", "exclude_modules",
+        )  # fmt: skip
         facts["quantization_config"] = {key: quantization[key] for key in kept if key in quantization}
     speculators = config.get("speculators_config")
     if isinstance(speculators, Mapping):

@@ -6,7 +6,7 @@ Tensors outrank the architecture's name: original EAGLE-3 releases call themselv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,13 @@ def fc_width(shapes: Shapes) -> int | None:
 def has_draft_map(shapes: Shapes) -> bool:
     """Return whether draft-vocabulary maps are among the tensors."""
     return _top(shapes, "d2t") is not None or _top(shapes, "t2d") is not None
+
+
+def mtp_tensors(config: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Return the tensors of a prediction layer: `mtp.*`, or DeepSeek's layer after the last."""
+    layers = whole(find(config, "num_hidden_layers"))
+    after = f"layers.{layers}." if layers is not None else None
+    return [name for name in names if "mtp." in name or (after is not None and after in name)]
 
 
 def _top(shapes: Shapes, name: str) -> tuple[int, ...] | None:

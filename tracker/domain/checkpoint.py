@@ -59,6 +59,12 @@ class Checkpoint:
     """How `d2t` and `t2d` contradict each other, in words; None when they agree or were not read."""
     embeddings_match_target: bool | None = None
     """Whether sampled rows of `embed_tokens` equal the target's; None when not compared."""
+    not_finite_tensors: tuple[str, ...] = ()
+    """Tensors that hold NaN or infinity; empty also when the weights were not read."""
+    zero_tensors: tuple[str, ...] = ()
+    """Weight matrices that are zero throughout; empty also when the weights were not read."""
+    untrained_tensors: tuple[str, ...] = ()
+    """Embedding and head matrices whose rows look like a fresh initialisation; empty also when not read."""
     vocabulary_coverage_fraction: float | None = None
     """Share of the training text's tokens inside the draft vocabulary, token-weighted."""
     sources: tuple[str, ...] = ()

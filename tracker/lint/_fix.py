@@ -18,7 +18,13 @@ def corrected_command(server: ServerConfig | None, flag: str, value: str) -> str
     """
     if server is None or server.argv is None:
         return f"{flag} {shlex.quote(value)}"
-    return shlex.join(_with_flag(server.argv, flag, value))
+    return " ".join(_quote(word) for word in _with_flag(server.argv, flag, value))
+
+
+def _quote(word: str) -> str:
+    """Return a word quoted for the shell; a masked home folder stays open, so that the shell fills it in."""
+    home, slash, rest = word.partition("/")
+    return f"~/{shlex.quote(rest)}" if home == "~" and slash and rest else shlex.quote(word)
 
 
 def _with_flag(argv: Sequence[str], flag: str, value: str) -> list[str]:

@@ -14,6 +14,8 @@ from tracker.lint.base import Subject
 EAGLE_FAMILY = frozenset({"EAGLE", "EAGLE3", "NEXTN", "STANDALONE", "FROZEN_KV_MTP"})
 # Fewer verify steps than this say nothing about acceptance: SGLang itself folds its counter in every 40.
 MIN_VERIFY_STEPS = 40
+# `EAGLE3-LLaMA3.3-70B`, `kimi-k2.5-eagle3`; not `EAGLE-llama3-8b` and not `eagle-3b`.
+NAMED_EAGLE3 = re.compile(r"(?i)eagle[-_]?3(?![\d.]|b\b)")
 
 
 def is_speculative(subject: Subject) -> bool:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.finding import Confidence, Finding
 from tracker.lint._fix import corrected_command
-from tracker.lint._subject import algorithm, drafter_name, listed, lowest_accept_length, runs_on
+from tracker.lint._subject import NAMED_EAGLE3, algorithm, drafter_name, listed, lowest_accept_length, runs_on
 from tracker.lint.base import Subject
 
 NEAR_ONE = 1.05
 _WRONG = frozenset({"EAGLE", "NEXTN"})
-# `EAGLE3-LLaMA3.3-70B`, `kimi-k2.5-eagle3`; not `EAGLE-llama3-8b` and not `eagle-3b`.
-_NAMED_EAGLE3 = re.compile(r"(?i)eagle[-_]?3(?![\d.]|b\b)")
 
 
 class AlgoMismatch:
@@ -68,7 +65,7 @@ def _evidence(subject: Subject) -> tuple[list[str], Confidence]:
         if drafter.kind is not None:
             return [], "high"
     name = drafter_name(subject) or ""
-    return ([f"its name says so ({name})"], "medium") if _NAMED_EAGLE3.search(name) else ([], "medium")
+    return ([f"its name says so ({name})"], "medium") if NAMED_EAGLE3.search(name) else ([], "medium")
 
 
 def _hard_evidence(drafter: Checkpoint) -> list[str]:

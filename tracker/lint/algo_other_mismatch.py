@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tracker.domain.checkpoint import CheckpointKind
 from tracker.domain.finding import Finding
 from tracker.lint._fix import corrected_command
-from tracker.lint._subject import algorithm, listed, runs_on
+from tracker.lint._subject import NAMED_EAGLE3, algorithm, drafter_name, listed, runs_on
 from tracker.lint.base import Subject
 
 # What SGLang 0.5.23 can serve each kind with; kinds that are left out are not judged.
@@ -41,34 +41,44 @@ class AlgoOtherMismatch:
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         """Yield the mismatch and the algorithm that fits."""
-        used, drafter = algorithm(subject), subject.drafter
-        if used is None or drafter is None or drafter.kind is None:
-            return
+        used = algorithm(subject)
         on_vllm = runs_on(subject, "vllm")
-        if not on_vllm and not runs_on(subject, "sglang"):
+        if used is None or not (on_vllm or runs_on(subject, "sglang")):
             return
-        if used in ("DRAFT_MODEL", "STANDALONE") and drafter.kind == "eagle3":
-            right = "EAGLE3"
-            code = "METHOD_DRAFT_MODEL_FOR_EAGLE3"
-        else:
-            fitting = (_VLLM if on_vllm else _SGLANG).get(drafter.kind)
-            if fitting is None or used in fitting or (on_vllm and used.endswith("MTP")):
-                return
-            right, code = fitting[0], "ALGO_MISMATCH"
+        judged = _judge(subject, used, on_vllm=on_vllm)
+        if judged is None:
+            return
+        code, right, seen = judged
         flag = "--speculative-algorithm"
-        seen = listed(drafter.kind_evidence) or f"its kind is {drafter.kind}"
+        words = ('"method": "{}"', right.lower()) if on_vllm else (f"{flag} {{}}", right)
         yield Finding(
             code=code,
             severity="error",
-            message=f"The server is to run {drafter.name} with {used}, which does not serve this kind ({seen}).",
-            fix=f'Set "method": "{right.lower()}" in --speculative-config.'
+            message=f"The server runs {drafter_name(subject)} with {used}, which does not serve this kind ({seen}).",
+            fix=f"Set {words[0].format(words[1])} in --speculative-config."
             if on_vllm
             else corrected_command(subject.server, flag, right),
-            confidence="high",
+            confidence="high" if subject.drafter is not None and subject.drafter.kind is not None else "medium",
             voids=("acceptance", "speed"),
-            flag_before=f'"method": "{used.lower()}"' if on_vllm else f"{flag} {used}",
-            flag_after=f'"method": "{right.lower()}"' if on_vllm else f"{flag} {right}",
+            flag_before=words[0].format(used.lower() if on_vllm else used),
+            flag_after=words[0].format(words[1]),
         )
+
+
+def _judge(subject: Subject, used: str, *, on_vllm: bool) -> tuple[str, str, str] | None:
+    """Return code, fitting algorithm and evidence of a mismatch; None when the two fit or nothing is known."""
+    kind = subject.drafter.kind if subject.drafter is not None else None
+    evidence = subject.drafter.kind_evidence if subject.drafter is not None else ()
+    if used in ("DRAFT_MODEL", "STANDALONE"):
+        name = drafter_name(subject) or ""
+        named = kind is None and NAMED_EAGLE3.search(name) is not None
+        seen = "its name says EAGLE-3" if named else listed(evidence) or "it is described as EAGLE-3"
+        if named or kind == "eagle3":
+            return "METHOD_DRAFT_MODEL_FOR_EAGLE3", "EAGLE3", seen
+    fitting = (_VLLM if on_vllm else _SGLANG).get(kind) if kind is not None else None
+    if fitting is None or used in fitting or (on_vllm and used.endswith("MTP")):
+        return None
+    return "ALGO_MISMATCH", fitting[0], listed(evidence) or f"its kind is {kind}"
 
 
 RULE = AlgoOtherMismatch()

@@ -15,8 +15,10 @@ _VLLM = frozenset(
         "extract_hidden_states", "custom_class",
     }
 )  # fmt: skip
+# Values of "model" that are no model but choose a method.
+_MODEL_WORDS = frozenset({"ngram", "[ngram]", "suffix", "[suffix]"})
 # A prediction layer that is applied again and again loses about half of its acceptance each time.
-_MOST_PER_LAYER = 4
+_MOST_PER_LAYER = 5
 
 
 class SpecValues:
@@ -34,6 +36,8 @@ class SpecValues:
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         """Yield unknown names and a window that is too long."""
+        if runs_on(subject, "vllm"):
+            yield from _vllm(subject)
         used = algorithm(subject)
         if used is None or subject.server is None:
             return
@@ -45,33 +49,64 @@ class SpecValues:
                 fix=f"Use one of {listed(sorted(_SGLANG - {'FROZEN_KV_MTP'}))}, or install the plugin.",
                 confidence="high",
             )
-        if runs_on(subject, "vllm") and used.lower() not in _VLLM and not used.endswith("MTP"):
-            named = mapping(argument(subject, "speculative_config")).get("method")
-            yield Finding(
-                code="UNKNOWN_SPEC_MODEL_VALUE",
-                severity="warning",
-                message=f"vLLM has no speculative method {named!r}.",
-                fix=f"Use one of {', '.join(sorted(_VLLM))}, mtp, or leave the method to the draft model.",
-                confidence="medium",
-            )
         yield from _window(subject, used)
 
 
+def _vllm(subject: Subject) -> Iterator[Finding]:
+    """Yield a method or a model that vLLM does not have."""
+    settings = mapping(argument(subject, "speculative_config"))
+    method, model = settings.get("method"), settings.get("model", argument(subject, "speculative_model"))
+    if isinstance(method, str) and method.lower() not in _VLLM and not method.lower().endswith("mtp"):
+        wrong = f"no speculative method {method!r}"
+    elif isinstance(model, str) and _is_no_model(model):
+        wrong = f"no draft model {model!r}: that is a word, not a path or a Hub id"
+    else:
+        return
+    yield Finding(
+        code="UNKNOWN_SPEC_MODEL_VALUE",
+        severity="warning",
+        message=f"vLLM has {wrong}.",
+        fix='Give "method" one of '
+        f'{", ".join(sorted(_VLLM))} or mtp, and "model" the path or Hub id of the draft model.',
+        confidence="medium",
+    )
+
+
+def _is_no_model(model: str) -> bool:
+    """Return whether a value can be no model: a bracketed word that chooses nothing, or the name of a method."""
+    if model.lower() in _MODEL_WORDS:
+        return False
+    word = model.strip("[]").lower()
+    return model.startswith("[") or word in _VLLM or word in ("mtp", "auto", "none") or word.endswith("_mtp")
+
+
 def _window(subject: Subject, used: str) -> Iterator[Finding]:
-    speculation, target = subject.speculation, subject.target
-    if speculation is None or target is None or speculation.draft_model_path is not None:
+    """Yield more drafted tokens than prediction layers of the target can carry; one layer where it is not known."""
+    speculation = subject.speculation
+    if speculation is None or speculation.draft_model_path is not None or speculation.num_steps is None:
         return
-    layers = target.config.get("num_nextn_predict_layers")
-    from_target = used in ("EAGLE", "NEXTN") or used.endswith("MTP")
-    if not from_target or not isinstance(layers, int) or layers < 1 or speculation.num_steps is None:
+    if used not in ("EAGLE", "NEXTN") and not used.endswith("MTP"):
         return
+    known = [
+        layers
+        for checkpoint in (subject.target, subject.drafter)
+        if checkpoint is not None
+        and isinstance(layers := checkpoint.config.get("num_nextn_predict_layers"), int)
+        and layers > 0
+    ]
+    layers = known[0] if known else 1
     if speculation.num_steps > _MOST_PER_LAYER * layers:
         yield Finding(
             code="K_FAR_ABOVE_MTP_LAYERS",
             severity="warning",
-            message=f"{speculation.num_steps} tokens are drafted by a target with num_nextn_predict_layers {layers}.",
+            message=f"{speculation.num_steps} tokens are drafted a step by "
+            + (
+                f"{layers} prediction layer{'s' if layers > 1 else ''}."
+                if known
+                else "prediction layers, of which most targets have one."
+            ),
             fix=f"Start with {layers} to {3 * layers} draft steps and measure upwards.",
-            confidence="medium",
+            confidence="medium" if known else "low",
         )
 
 
