@@ -14,7 +14,6 @@ from tracker.checkpoints._embeddings import same_embeddings
 from tracker.checkpoints._hub import HUB_ID, Located, default_cache, find_cached, name_of, not_found
 from tracker.checkpoints._kind import detect, fc_width, has_draft_map, mtp_tensors
 from tracker.checkpoints._safetensors import read_folder
-from tracker.checkpoints._torch_files import read_torch_folder
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.redaction import mask_path
 from tracker.errors import CheckpointError, InputError
@@ -59,7 +58,7 @@ def describe(path_or_id: str | Path, *, cache_dir: Path | None = None) -> Checkp
     read = read_config(located.folder)
     config, body = read if read is not None else ({}, b"")
     tensors = read_folder(located.folder)
-    layout: Mapping[str, Layout] = tensors or read_torch_folder(located.folder)
+    layout: Mapping[str, Layout] = tensors or _read_archives(located.folder)
     sizes = _sizes(located.folder)
     if read is None and not layout:
         raise CheckpointError(
@@ -218,6 +217,15 @@ def _is_key(name: str) -> bool:
     if "layers." in name and not name.endswith(("eh_proj.weight", "enorm.weight", "hnorm.weight")):
         return False
     return any(name == ending or name.endswith("." + ending) for ending in _KEY_ENDINGS)
+
+
+def _read_archives(folder: Path) -> Mapping[str, Layout]:
+    """Return the tensors of PyTorch archives; their reader is imported only where there are any."""
+    if not any(next(folder.glob(pattern), None) for pattern in ("*.bin", "*.pt", "*.pth")):
+        return {}
+    from tracker.checkpoints._torch_files import read_torch_folder
+
+    return read_torch_folder(folder)
 
 
 def _header_digest(tensors: Mapping[str, Layout]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import cast
 
 from tracker.engines._flags import Flag, FlagKind, FlagTable
@@ -47,7 +47,7 @@ OLDER_VALUES = {"nsa": "dsa", "compressed": "dsv4", "tokenspeed_mla": "cutedsl_m
 @cache
 def sglang_flags() -> FlagTable:
     """Return the table, read once."""
-    text = files("tracker.engines").joinpath("sglang_flags.tsv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("sglang_flags.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")][1:]
     flags = {
         name: Flag(
