@@ -7,7 +7,7 @@ import string
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracker.domain.redaction import (
@@ -149,6 +149,7 @@ TEMPLATES = (
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
+@settings(deadline=None)  # machines that are shared pause
 @given(secret=secrets)
 def test_a_planted_secret_never_survives_in_a_text(template: str, secret: str) -> None:
     text = template.format(secret)
@@ -157,6 +158,7 @@ def test_a_planted_secret_never_survives_in_a_text(template: str, secret: str) -
     assert secret not in redact_bytes(text.encode()).decode()
 
 
+@settings(deadline=None)  # machines that are shared pause
 @given(user=secrets.filter(lambda s: "/" not in s and "@" not in s), password=secrets.filter(lambda s: "/" not in s))
 def test_credentials_leave_an_address_and_the_host_stays(user: str, password: str) -> None:
     text = redact_text(f"see https://{user}:{password}@models.example.org:8443/v1 for more")
@@ -183,6 +185,7 @@ def test_a_private_key_block_is_removed_even_when_it_is_cut_off() -> None:
     assert "MIIabc" not in redact_text(whole.partition("-----END")[0])
 
 
+@settings(deadline=None)  # machines that are shared pause
 @given(st.text(max_size=200))
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact_text(text)
@@ -190,6 +193,7 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
     assert redact_text(once) == once
 
 
+@settings(deadline=None)  # machines that are shared pause
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=20),

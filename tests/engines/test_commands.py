@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracker import engines
+from tracker.domain.server import Speculation
 from tracker.errors import InputError
 
 BASE = "python3 -m sglang.launch_server --model-path moonshotai/Kimi-K2.5"
@@ -228,3 +229,8 @@ def test_a_llama_server_with_a_draft_model_is_speculative() -> None:
     assert speculation.num_steps == 64
     assert speculation.draft_model_path == "small.gguf"
     assert engines.speculation(engines.parse_command("llama-server -m big.gguf")) == type(speculation)(enabled=False)
+
+
+def test_a_model_that_brings_its_drafter_along_is_not_called_a_plain_server() -> None:
+    assert engines.speculation(engines.parse_command("vllm serve RedHatAI/Llama-3.1-8B-speculator.eagle3")) is None
+    assert engines.speculation(engines.parse_command("vllm serve org/plain")) == Speculation(enabled=False)

@@ -7,16 +7,19 @@ paths must still be found: call `for_record` before a configuration is stored.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
 from tracker.domain.redaction import redact_text
 from tracker.domain.server import ServerConfig, SourceKind, Speculation
+from tracker.engines import _own_parser
 from tracker.engines._combine import combine_sources
 from tracker.engines._environment import relevant_environment
 from tracker.engines._launch import find_launches, parse_bare
 from tracker.engines._masking import mask_config
+from tracker.engines._own_parser import ParserAnswer
 from tracker.engines._shell import Command, split_commands
 from tracker.engines.base import Engine, LiveServer
 from tracker.errors import InputError, ServerError, UsageError
@@ -25,6 +28,8 @@ from tracker.plugins import discover
 __all__ = [
     "Engine",
     "LiveServer",
+    "ParserAnswer",
+    "ask_own_parser",
     "combine",
     "cuda_graph",
     "engines",
@@ -147,6 +152,22 @@ def cuda_graph(config: ServerConfig) -> bool | None:
 def for_record(config: ServerConfig) -> ServerConfig:
     """Return the configuration as it may be stored: home folders, hosts and addresses masked."""
     return mask_config(config)
+
+
+def ask_own_parser(
+    config: ServerConfig, *, python: str = sys.executable, timeout_s: float = 120.0
+) -> ParserAnswer | None:
+    """Return what the installed SGLang's own parser makes of the command; None where there is no SGLang or no command.
+
+    Raises:
+        ServerError: The parser's process takes too long or cannot be started.
+    """
+    engine = _engine_of(config)
+    if engine is None or engine.name != "sglang" or not config.argv:
+        return None
+    span = engine.launch_span(config.argv)
+    flags = config.argv[span[1] if span else 0 :]
+    return _own_parser.ask_own_parser(config, flags, python=python, timeout_s=timeout_s)
 
 
 def fetch(url: str, *, timeout_s: float = 5.0) -> LiveServer:

@@ -87,7 +87,7 @@ def _compare(
 ) -> Iterator[FlagDifference]:
     for name in sorted(first):
         other = name if name in second else _other_name(name, second)
-        if other is None or name in _VOLATILE or _same(first[name], second[other]):
+        if other is None or name in _VOLATILE or same_value(first[name], second[other]):
             continue
         yield FlagDifference(
             name=name,
@@ -106,14 +106,14 @@ def _other_name(name: str, values: Mapping[str, Any]) -> str | None:
     return next((new for new, old in OLDER_FIELDS.items() if old == name and new in values), None)
 
 
-def _same(one: Any, other: Any) -> bool:
+def same_value(one: Any, other: Any) -> bool:
     """Return whether two values mean the same: 3 and 3.0, `eagle3` and `EAGLE3`, a list and a tuple."""
     if one is None or other is None:
         return one is other  # unset against set is worth knowing
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return all(_same(one[key], other[key]) for key in one.keys() & other.keys())
+        return all(same_value(one[key], other[key]) for key in one.keys() & other.keys())
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(_same(a, b) for a, b in zip(one, other, strict=True))
+        return len(one) == len(other) and all(same_value(a, b) for a, b in zip(one, other, strict=True))
     if isinstance(one, str) and isinstance(other, str):
         return OLDER_VALUES.get(one, one).lower() == OLDER_VALUES.get(other, other).lower()
     return bool(one == other) or str(one) == str(other)

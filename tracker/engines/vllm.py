@@ -113,6 +113,8 @@ class VLLM:
         settings = speculative_settings(config)
         if settings is None:
             says_all = config.argv is not None and not config.argv[0].startswith("-")
+            if says_all and "speculator" in str(config.get("model")).lower():
+                return None  # a model that brings its drafter along: only its files can tell
             return Speculation(enabled=False) if says_all or "speculative_config" in config.arguments else None
         steps = _whole(settings.get("num_speculative_tokens"))
         model = settings.get("model")
