@@ -150,9 +150,9 @@ def _refusal(error: smtplib.SMTPException, settings: SmtpSettings, where: str) -
         answer = error.smtp_error.decode(errors="replace") if isinstance(error.smtp_error, bytes) else error.smtp_error
         return DeliveryError(f"the mail server refuses the message: {error.smtp_code} {answer}", where=where)
     return DeliveryError(
-        f"the mail server broke off the conversation ({type(error).__name__})",
+        f"the mail server did not answer in time or broke off ({error})",
         where=where,
-        hint="check that port and TRACKER_SMTP_SECURITY belong together",
+        hint="check that TRACKER_SMTP_PORT and TRACKER_SMTP_SECURITY belong together",
     )
 
 

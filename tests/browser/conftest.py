@@ -1,0 +1,43 @@
+"""The system's Chromium, driven by Playwright; the tests skip where it is absent."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.report.examples import MEMOS
+from tracker.report import render_explore, render_html
+
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--no-first-run"),
+]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of the session."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every example memo and two explorers, as `tracker report` leaves them."""
+    folder = tmp_path_factory.mktemp("memos")
+    for name, make in MEMOS.items():
+        view = make()
+        (folder / name).mkdir()
+        (folder / name / "memo.html").write_text(render_html(view), encoding="utf-8")
+        if name in ("founding", "h200"):
+            (folder / name / "explore.html").write_text(render_explore(view), encoding="utf-8")
+    return folder

@@ -1,0 +1,190 @@
+"""The pages in a real browser: no error, no request, no sideways scroll, the verdict on the first screen."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.report.examples import MEMOS
+from tracker.report import compose
+
+pytestmark = pytest.mark.browser
+
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+NARROW = {"width": 360, "height": 740}
+# Texts of charts that leave the page to the left or right.
+OUTSIDE = """Array.from(document.querySelectorAll('svg.c text'))
+    .map(t => [t.textContent, t.getBoundingClientRect()])
+    .filter(([, r]) => r.left < -0.5 || r.right > document.documentElement.clientWidth + 0.5)
+    .map(([text]) => text)"""
+
+
+@contextmanager
+def opened(chromium: Browser, path: Path, size: dict[str, int], **options: object) -> Iterator[tuple[Page, list[str]]]:
+    """A page and everything that went wrong on it: console errors, page errors, requests that left the file."""
+    page = chromium.new_page(viewport=size, **options)  # type: ignore[arg-type]
+    trouble: list[str] = []
+    page.on("console", lambda message: trouble.append(f"console: {message.text}"))
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+    page.on(
+        "request",
+        lambda request: (
+            None
+            if request.url == path.as_uri() or request.url.startswith(("data:", "blob:"))
+            else trouble.append(f"request: {request.url}")
+        ),
+    )
+    page.goto(path.as_uri())
+    try:
+        yield page, trouble
+    finally:
+        page.close()
+
+
+@pytest.mark.parametrize("name", sorted(MEMOS))
+def test_page_is_quiet_and_never_scrolls_sideways(chromium: Browser, pages: Path, name: str) -> None:
+    with opened(chromium, pages / name / "memo.html", DESKTOP) as (page, trouble):
+        for size in (DESKTOP, PHONE, NARROW):
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+            assert page.evaluate(OUTSIDE) == []
+
+        assert trouble == []
+
+
+@pytest.mark.parametrize("name", ["founding", "h200", "unfixed_cause"])
+def test_first_screen_shows_verdict_and_root_cause(chromium: Browser, pages: Path, name: str) -> None:
+    with opened(chromium, pages / name / "memo.html", DESKTOP) as (page, _):
+        for size in (DESKTOP, PHONE):
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            for selector in ("h1", ".lede", ".cause h2", ".cause .diff"):
+                box = page.locator(selector).first.bounding_box()
+                assert box is not None
+                assert box["y"] + box["height"] <= size["height"], selector
+
+
+def test_brief_is_read_within_two_phone_screens(chromium: Browser, pages: Path) -> None:
+    with opened(chromium, pages / "founding" / "memo.html", NARROW) as (page, _):
+        box = page.locator(".brief").bounding_box()
+
+        assert box is not None
+        assert box["y"] + box["height"] <= 2 * NARROW["height"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colour_scheme_is_followed(chromium: Browser, pages: Path, scheme: str) -> None:
+    expected = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 21, 23)"}
+    with opened(chromium, pages / "founding" / "memo.html", PHONE, color_scheme=scheme) as (page, _):
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == expected[scheme]
+
+
+def test_print_is_light_and_has_verdict_and_cause_on_page_one(chromium: Browser, pages: Path) -> None:
+    with opened(chromium, pages / "founding" / "memo.html", DESKTOP, color_scheme="dark") as (page, _):
+        pdf = page.pdf(format="A4", prefer_css_page_size=True)
+        page.emulate_media(media="print")
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        page.set_viewport_size({"width": 690, "height": 1010})
+        cause = page.locator(".cause").bounding_box()
+
+    count = len(re.findall(rb"/Type\s*/Page[^s]", pdf))
+    assert pdf.startswith(b"%PDF-")
+    assert 2 <= count <= 10
+    assert ground == "rgb(255, 255, 255)"
+    assert cause is not None
+    assert cause["y"] + cause["height"] < 1010
+
+
+def test_page_opens_within_a_second(chromium: Browser, pages: Path) -> None:
+    path = pages / "h200" / "memo.html"
+    timing = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+    with opened(chromium, path, DESKTOP) as (page, _):
+        milliseconds = []
+        for _ in range(3):  # the best of three: the machine may be busy with other tests
+            page.goto(path.as_uri(), wait_until="load")
+            milliseconds.append(page.evaluate(timing))
+
+        assert 0 < min(milliseconds) < 1000
+
+
+def test_every_chart_is_named_for_screen_readers(chromium: Browser, pages: Path) -> None:
+    with opened(chromium, pages / "founding" / "memo.html", DESKTOP) as (page, _):
+        charts = page.locator("svg.c")
+        names = page.evaluate(
+            "Array.from(document.querySelectorAll('svg.c')).map(s => s.getAttribute('aria-labelledby').split(' ')"
+            ".map(i => document.getElementById(i).textContent).join(': '))"
+        )
+
+        assert charts.count() == len(names) == len(set(names))
+        assert all(re.search(r"\d", name) for name in names)
+        assert page.locator("h1").count() == 1
+        assert page.evaluate("document.documentElement.lang") == "en"
+
+
+def test_links_between_memo_and_runs_lead_somewhere(chromium: Browser, pages: Path) -> None:
+    for name in ("founding", "h200"):
+        with opened(chromium, pages / name / "memo.html", DESKTOP) as (page, _):
+            broken = page.evaluate(
+                "Array.from(document.querySelectorAll('a[href^=\"#\"]')).map(a => a.getAttribute('href').slice(1))"
+                ".filter(id => !document.getElementById(id))"
+            )
+            assert broken == []
+
+
+@pytest.mark.parametrize("name", ["founding", "h200"])
+def test_explorer_draws_filters_and_sorts_offline(chromium: Browser, pages: Path, name: str) -> None:
+    with opened(chromium, pages / name / "explore.html", DESKTOP) as (page, trouble):
+        plots = page.locator(".plot")
+        page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
+        assert page.locator(".plot .plot-container").count() == plots.count()
+
+        page.fill("#filter", "baseline")
+        shown = page.evaluate("Array.from(document.querySelectorAll('#table tbody tr')).filter(r => !r.hidden).length")
+        assert 0 < shown < page.locator("#table tbody tr").count()
+        assert page.locator("#count").inner_text().startswith(f"{shown} of ")
+
+        page.fill("#filter", "")
+        page.get_by_role("button", name="tok/s").click()
+        speeds = page.evaluate(
+            "Array.from(document.querySelectorAll('#table tbody tr')).map(r => r.cells[6].dataset.v).filter(v => v)"
+            ".map(Number)"
+        )
+        assert speeds == sorted(speeds)
+        assert trouble == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+
+
+def test_mail_renders_from_its_parsed_body_alone(chromium: Browser, tmp_path: Path) -> None:
+    message = compose(
+        MEMOS["founding"](),
+        sender="memo@tracker.example",
+        recipients=["lead@example.com"],
+        memo_html="",
+        date=datetime(2026, 11, 30, tzinfo=UTC),
+        message_id_domain="tracker.example",
+    )
+    part = message.get_body(("html",))
+    assert part is not None
+    body = part.get_content()
+    for picture in message.walk():
+        if picture["Content-ID"]:
+            cid = str(picture["Content-ID"]).strip("<>")
+            encoded = base64.b64encode(picture.get_content()).decode()
+            body = body.replace(f"cid:{cid}", f"data:image/png;base64,{encoded}")
+    (tmp_path / "mail.html").write_text(body, encoding="utf-8")
+
+    with opened(chromium, tmp_path / "mail.html", NARROW) as (page, trouble):
+        for width in (360, 700):
+            page.set_viewport_size({"width": width, "height": 800})
+            pictures = page.evaluate("Array.from(document.images).map(i => i.complete && i.naturalWidth)")
+            assert pictures == [1280, 1280]
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+        assert trouble == []
