@@ -86,6 +86,21 @@ def test_a_recorded_server_is_read_with_all_its_pages(shared_data: Path) -> None
     assert found.algorithm == "EAGLE"
 
 
+def test_a_key_is_sent_to_a_server_that_asks_for_one() -> None:
+    def page(handler: BaseHTTPRequestHandler) -> None:
+        known = handler.headers.get("Authorization") == "Bearer K3Y"
+        body = json.dumps(SGLANG).encode() if known else b""
+        handler.send_response(200 if known else 401)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    with serving({"/server_info": page}) as url:
+        assert engines.fetch(url, api_key="K3Y").config.version == "0.5.23"
+        with pytest.raises(ServerError, match="refuses access"):
+            engines.fetch(url)
+
+
 def test_an_older_server_answers_under_the_older_names(shared_data: Path) -> None:
     endpoints = shared_data / "h200-tiny-llama" / "endpoints"
     pages: dict[str, Page] = {

@@ -170,12 +170,13 @@ def ask_own_parser(
     return _own_parser.ask_own_parser(config, flags, python=python, timeout_s=timeout_s)
 
 
-def fetch(url: str, *, timeout_s: float = 5.0) -> LiveServer:
+def fetch(url: str, *, timeout_s: float = 5.0, api_key: str | None = None) -> LiveServer:
     """Return what a live server says about itself.
 
     Args:
         url: Address with or without scheme; a trailing `/v1` is taken off.
         timeout_s: Limit for connecting and for each read; an answer that drips is cut off at three times this.
+        api_key: Sent as a bearer token to a server that asks for one.
 
     Raises:
         ServerError: Nothing answers there, or it is no inference server that is known.
@@ -186,7 +187,8 @@ def fetch(url: str, *, timeout_s: float = 5.0) -> LiveServer:
     local = httpx.Timeout(timeout_s)
     loopback = "://127." in base or "://localhost" in base or "://[::1]" in base
     # A proxy set for the outside world must not stand between us and a server on this machine.
-    with httpx.Client(timeout=local, follow_redirects=False, trust_env=not loopback) as client:
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else None
+    with httpx.Client(timeout=local, follow_redirects=False, trust_env=not loopback, headers=headers) as client:
         for engine in engines():
             server = engine.fetch(client, base)
             if server is not None:
