@@ -1,0 +1,75 @@
+"""compare: two runs or two drafters, from the store to the duels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracker.analysis.head_to_head import Duel, head_to_head
+from tracker.analysis.priors import DEFAULT_PRIORS
+from tracker.domain.record import StoredRun
+from tracker.errors import RunNotFoundError, UsageError
+from tracker.store.base import Query, RunStore
+from tracker.workflows.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareResult:
+    """Two sides and their duels."""
+
+    first: str
+    """First side as asked for."""
+    second: str
+    """Second side as asked for."""
+    names: dict[str, str]
+    """Run names by id."""
+    duels: tuple[Duel, ...]
+    """One a load, or a load and configuration."""
+
+
+def compare_sides(first: str, second: str, session: Session, *, experiment: str | None = None) -> CompareResult:
+    """Return how the second side does against the first.
+
+    A side is a run (id, beginning of an id, or name) or the name of a drafter, meaning all runs that served it.
+
+    Raises:
+        RunNotFoundError: A side is neither.
+        UsageError: The sides lie in different campaigns, or never ran at the same load.
+    """
+    store = session.store()
+    sides = [_side(name, store, experiment) for name in (first, second)]
+    campaigns = {run.record.experiment for side in sides for run in side}
+    if len(campaigns) > 1:
+        raise UsageError(
+            f"the two lie in different campaigns ({', '.join(sorted(campaigns))}): other prompts, other hardware",
+            hint="Compare inside one campaign, or name it with --experiment.",
+        )
+    ids = [[run.run_id for run in side] for side in sides]
+    wanted = {*ids[0], *ids[1]}
+    runs = [
+        dataclasses.replace(run, requests=store.requests(run.run_id)) if run.run_id in wanted else run
+        for run in store.query(Query(experiment=campaigns.pop(), kind="benchmark"))
+    ]
+    duels = head_to_head(runs, ids[0], ids[1], priors=DEFAULT_PRIORS)
+    if not duels:
+        raise UsageError(
+            f"{first} and {second} never ran at the same load and configuration", hint="See `tracker runs`."
+        )
+    return CompareResult(first=first, second=second, names={run.run_id: run.record.name for run in runs}, duels=duels)
+
+
+def _side(name: str, store: RunStore, experiment: str | None) -> Sequence[StoredRun]:
+    served = [
+        run
+        for run in store.query(Query(experiment=experiment, kind="benchmark"))
+        if run.record.drafter is not None and run.record.drafter.name == name
+    ]
+    if served:
+        return served
+    try:
+        return (store.load(name),)
+    except RunNotFoundError as error:
+        raise RunNotFoundError(
+            f"neither a run nor a drafter is called {name!r}", where=error.where, hint="List them with `tracker runs`."
+        ) from error
