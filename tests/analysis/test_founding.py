@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.analysis.campaigns import FOUNDING, WINDOW, founding_runs
+from tracker import analysis as room
 from tracker.analysis.campaign import analyse
 from tracker.analysis.results import CampaignAnalysis, Point, Window
 
@@ -181,3 +182,10 @@ def test_runs_of_another_week_are_evidence_but_no_news() -> None:
     assert found.verdict.status == "slower"
     assert not any(point.is_news for point in found.points)
     assert any(note.topic == "news" for note in found.data_quality)
+
+
+def test_the_room_answers_by_its_short_names(analysis: CampaignAnalysis) -> None:
+    found = room.analyse(founding_runs(), campaign=FOUNDING, window=WINDOW)
+
+    assert found == analysis
+    assert room.gather(found).baseline_tok_s == 90.0

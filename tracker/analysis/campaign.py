@@ -78,7 +78,7 @@ def analyse(
         rejected=selection.rejected,
         costs=costs,
         verdict=_verdict(observations, refs, compared, selection, load=load, priors=priors),
-        root_cause=root_cause(observations),
+        root_cause=root_cause(observations, priors),
         findings=shared_findings(selection.kept),
         step_time=step_time,
         acceptance=profile(observations, best, priors),

@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from tracker.analysis import readings
 from tracker.analysis.readings import Reading
 from tracker.analysis.results import Configuration
+from tracker.domain.finding import Confidence, Finding, Severity
 from tracker.domain.measurement import Measurement, RequestRow
 from tracker.domain.record import RunRecord, StoredRun
+
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+_CONFIDENCES: tuple[Confidence, ...] = ("certain", "high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +149,23 @@ def _excluded(record: RunRecord, superseded: Mapping[str, str]) -> str | None:
         return f"superseded by {superseded[record.record_id]}"
     if record.validity in ("suspect", "invalid"):
         return f"marked {record.validity}" + ("" if record.validity_reason is None else f": {record.validity_reason}")
-    finding = next((found for found in record.findings if found.voids), None)
+    finding = voiding_finding(record)
     if finding is None:
         return None
     cause = finding.message if finding.flag_before is None else f"ran with {finding.flag_before}"
     return f"{finding.code}: {cause}"
+
+
+def voiding_finding(record: RunRecord) -> Finding | None:
+    """Return the finding that best explains why a run's numbers are void: a named flag before a symptom."""
+    return min((finding for finding in record.findings if finding.voids), key=urgency, default=None)
+
+
+def urgency(finding: Finding) -> tuple[int, bool, int, str]:
+    """Return the order of findings: severity, causes that name a flag, confidence."""
+    return (
+        _SEVERITIES.index(finding.severity),
+        finding.flag_after is None,
+        _CONFIDENCES.index(finding.confidence),
+        finding.code,
+    )

@@ -114,25 +114,31 @@ def _prompt_noise(
     """What would change if the same prompts were run again: from repeated prompts, else the default."""
     groups = [group for side in sides for group in _repeated(side.rows, set(keys))]
     found = pooled_sd(groups)
-    if found is None:
+    # Two repeats of two prompts are the least that separates prompts from the shift between passes.
+    if found is None or len(groups) < 2:
         return Component(name="prompts", sd=priors.paired_prompt_fraction / math.sqrt(prompts))
     sd, df = found
     return Component(name="prompts", sd=sd * math.sqrt(2 / prompts), df=df)
 
 
 def _repeated(rows: Sequence[RequestRow], keys: set[str]) -> list[list[float]]:
-    groups = []
+    """Return log speeds of prompts that every pass answered once, each pass taken relative to its own mean.
+
+    What shifts a whole pass is noise between runs and counted there.
+    """
+    passes = sorted({row.repeat for row in rows})
+    table = []
     for key, group in by_prompt(rows).items():
-        repeats = {row.repeat for row in group}
+        speeds = {
+            row.repeat: math.log(row.output_tokens / row.latency_s)
+            for row in group
+            if row.output_tokens and row.latency_s
+        }
         # A key twice in one pass is two prompts that a weak key cannot tell apart, not a repeat.
-        if key in keys and len(repeats) == len(group) >= 2:
-            rates = _rates_of(group)
-            groups += [rates] if len(rates) >= 2 else []
-    return groups
-
-
-def _rates_of(rows: Sequence[RequestRow]) -> list[float]:
-    return [math.log(row.output_tokens / row.latency_s) for row in rows if row.output_tokens and row.latency_s]
+        if key in keys and len(group) == len(speeds) == len(passes) >= 2:
+            table.append([speeds[repeat] for repeat in passes])
+    shifts = [math.fsum(column) / len(table) for column in zip(*table, strict=True)]
+    return [[speed - shift for speed, shift in zip(row, shifts, strict=True)] for row in table]
 
 
 def _population(logs: Sequence[float], prompts: int, priors: Priors) -> Component:

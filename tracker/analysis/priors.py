@@ -53,6 +53,10 @@ class Priors:
     """Differences below it are called equivalent."""
     prompts_when_unknown: int
     """Prompts assumed where a run does not say."""
+    chain_length_log_sd: float
+    """Relative SD of a predicted chain's accept length."""
+    chain_break_even_log_sd: float
+    """Relative SD of its break-even."""
     rho_mean: float
     """Mean ratio of conditional acceptance from one draft position to the next."""
     rho_sd: float

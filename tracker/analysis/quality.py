@@ -12,6 +12,7 @@ from tracker.analysis.pairing import Comparison
 from tracker.analysis.results import Note, Point, Window
 from tracker.analysis.selection import Selection, is_news
 from tracker.analysis.words import count, listed, percent, streams
+from tracker.analysis.words import loads as in_words
 from tracker.domain.campaign import Campaign
 
 # A pass that ends with idle streams counts as a distortion above this share of its throughput.
@@ -31,7 +32,7 @@ def quality_notes(
 ) -> tuple[Note, ...]:
     """Return the notes, most consequential first."""
     return (
-        *_runs(observations, selection, window),
+        *_runs(selection, window),
         *_noise(observations, references),
         *_baselines(references),
         *_prompts(observations, compared),
@@ -47,18 +48,11 @@ def quality_notes(
     )
 
 
-def _runs(observations: Sequence[Observation], selection: Selection, window: Window) -> Iterable[Note]:
+def _runs(selection: Selection, window: Window) -> Iterable[Note]:
     every = tuple(run.run_id for run in selection.kept)
     if not every:
         yield Note(topic="runs", message="No benchmark was logged for this campaign up to the end of the window.")
         return
-    excluded = {item.run_id: item for item in observations if item.excluded_reason is not None}
-    used = len(every) - len(excluded)
-    message = f"{count(len(every), 'run')}: {used} used, {len(excluded)} excluded."
-    named = [f"{item.record.name} ({item.excluded_reason})" for item in excluded.values()]
-    if named:
-        message += f" Excluded: {'; '.join(named)}."
-    yield Note(topic="runs", message=message, run_ids=every)
     if not any(is_news(run, window) for run in selection.kept):
         yield Note(
             topic="news", message="No run was logged in the window; everything here is older evidence.", run_ids=every
@@ -132,7 +126,7 @@ def _baselines(references: Mapping[int | None, Reference]) -> Iterable[Note]:
                 run_ids=(reference.baseline.run_id,),
             )
     for run_id, loads in single.items():
-        where = listed([streams(load) for load in loads])
+        where = in_words(loads)
         yield Note(
             topic="baseline",
             message=f"One baseline run at {where}: its drift is not measured; it gets at least the noise between runs.",
@@ -331,14 +325,12 @@ def _not_recorded(observations: Sequence[Observation]) -> Iterable[Note]:
             parts.append(f"{name} ({count(len(missing), 'run')})")
             ids += missing
     if parts:
-        yield Note(
-            topic="not recorded", message=f"Not recorded: {', '.join(parts)}.", run_ids=tuple(dict.fromkeys(ids))
-        )
+        yield Note(topic="not recorded", message=f"{_capital(', '.join(parts))}.", run_ids=tuple(dict.fromkeys(ids)))
 
 
 def _not_tested(campaign: Campaign) -> Iterable[Note]:
     if campaign.untested:
-        yield Note(topic="not tested", message=f"Not tested: {'; '.join(campaign.untested)}.")
+        yield Note(topic="not tested", message=f"{_capital('; '.join(campaign.untested))}.")
 
 
 def _decision_load(observations: Sequence[Observation], campaign: Campaign) -> Iterable[Note]:
@@ -374,3 +366,7 @@ def _latency(observations: Sequence[Observation], campaign: Campaign) -> Iterabl
 
 def _load(load: int | None) -> int:
     return -1 if load is None else load
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tracker.analysis.observations import Observation
+from tracker.analysis.costs import length_estimate
+from tracker.analysis.observations import Observation, urgency, voiding_finding
+from tracker.analysis.priors import Priors
 from tracker.analysis.results import RootCause, SharedFinding
 from tracker.domain.estimate import Estimate
-from tracker.domain.finding import Confidence, Finding, Severity
+from tracker.domain.finding import Finding
 from tracker.domain.record import RunRecord, StoredRun
-
-_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-_CONFIDENCES: tuple[Confidence, ...] = ("certain", "high", "medium", "low")
 
 
 def shared_findings(runs: Sequence[StoredRun]) -> tuple[SharedFinding, ...]:
@@ -23,32 +22,33 @@ def shared_findings(runs: Sequence[StoredRun]) -> tuple[SharedFinding, ...]:
             key = (finding.code, finding.message, finding.fix)
             by_finding.setdefault(key, (finding, []))[1].append(run.run_id)
     shared = [SharedFinding(finding=finding, run_ids=tuple(ids)) for finding, ids in by_finding.values()]
-    return tuple(sorted(shared, key=lambda item: _urgency(item.finding)))
+    return tuple(sorted(shared, key=lambda item: urgency(item.finding)))
 
 
-def root_cause(observations: Sequence[Observation]) -> RootCause | None:
+def root_cause(observations: Sequence[Observation], priors: Priors) -> RootCause | None:
     """Return the most urgent finding that voids acceptance, with the runs before and after; None without one."""
     affected: dict[str, list[Observation]] = defaultdict(list)
     findings: dict[str, Finding] = {}
     for item in observations:
-        finding = item.record.acceptance_voided_by
-        if finding is not None and finding.severity == "error":
+        finding = voiding_finding(item.record)
+        if finding is not None and finding.severity == "error" and "acceptance" in finding.voids:
             affected[finding.code].append(item)
             current = findings.get(finding.code)
-            if current is None or _urgency(finding) < _urgency(current):
+            if current is None or urgency(finding) < urgency(current):
                 findings[finding.code] = finding
     if not findings:
         return None
-    code = min(findings, key=lambda name: (_urgency(findings[name]), -len(affected[name]), name))
+    code = min(findings, key=lambda name: (urgency(findings[name]), -len(affected[name]), name))
     finding, bad = findings[code], affected[code]
     healthy = _healthy(observations, bad, finding)
+    after = Estimate(reason="no healthy run yet") if healthy is None else length_estimate(healthy, priors)
     return RootCause(
         finding=finding,
         run_ids=tuple(dict.fromkeys(item.run_id for item in bad)),
         fixed=healthy is not None,
         fixed_run_id=None if healthy is None else healthy.run_id,
-        accept_length_before=_length(bad[0]),
-        accept_length_after=Estimate(reason="no healthy run yet") if healthy is None else _length(healthy),
+        accept_length_before=length_estimate(bad[0], priors),
+        accept_length_after=after,
     )
 
 
@@ -56,7 +56,6 @@ def _healthy(observations: Sequence[Observation], bad: Sequence[Observation], fi
     """Return the fastest later run of the same drafter with the corrected flag."""
     first = min(item.record.measured_at for item in bad)
     loads = {item.concurrency for item in bad}
-    drafters = {_drafter(item.record) for item in bad}
     fitting = [
         item
         for item in observations
@@ -64,7 +63,7 @@ def _healthy(observations: Sequence[Observation], bad: Sequence[Observation], fi
         and item.excluded_reason is None
         and item.length is not None
         and item.record.measured_at >= first
-        and _drafter(item.record) in drafters
+        and any(_same_drafter(item.record, other.record) for other in bad)
         and _uses(item.record, finding.flag_after)
     ]
     same_load = [item for item in fitting if item.concurrency in loads] or fitting
@@ -94,16 +93,8 @@ def _uses(record: RunRecord, flag: str | None) -> bool:
     return found is not None and str(found).upper() == value.upper()
 
 
-def _drafter(record: RunRecord) -> str | None:
-    return None if record.drafter is None else record.drafter.identity
-
-
-def _length(item: Observation) -> Estimate:
-    if item.length is None:
-        return Estimate(reason="accept length not reported")
-    low, high = item.length.bounds
-    return Estimate(value=item.length.value, low=low, high=high)
-
-
-def _urgency(finding: Finding) -> tuple[int, int, str]:
-    return (_SEVERITIES.index(finding.severity), _CONFIDENCES.index(finding.confidence), finding.code)
+def _same_drafter(first: RunRecord, second: RunRecord) -> bool:
+    """Return whether both served one checkpoint: by digest or by name, since one of them may carry no digest."""
+    if first.drafter is None or second.drafter is None:
+        return first.drafter is second.drafter
+    return first.drafter.identity == second.drafter.identity or first.drafter.name == second.drafter.name

@@ -142,8 +142,11 @@ def differences(points: Sequence[SizePoint]) -> list[str]:
 
 
 def unknown_budget(points: Sequence[SizePoint]) -> bool:
-    """Return whether epochs or samples seen are missing for a size, where there are several."""
-    return len({point.samples for point in points}) > 1 and any(epochs_of(point.training) is None for point in points)
+    """Return whether nothing says how long a size was trained, where there are several."""
+    several = len({point.samples for point in points}) > 1
+    return several and any(
+        epochs_of(point.training) is None and point.training.optimizer_steps is None for point in points
+    )
 
 
 def _target(point: SizePoint) -> str | None:

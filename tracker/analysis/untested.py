@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tracker.analysis.acceptance import decaying_length
+from tracker.analysis.chains import ChainPrediction, MeasuredChain, predict_chain
 from tracker.analysis.configurations import is_chain
 from tracker.analysis.priors import Priors, PublishedBreakEven
 from tracker.analysis.results import CampaignAnalysis, Configuration, ConfigurationCost, Point, StepTimeFit
@@ -69,7 +69,7 @@ def predict_untested(
     tested = {_shape(cost.configuration) for cost in here}
     found = list(_between(here, best, analysis.step_time, length, priors, rng))
     if is_chain(best.configuration):
-        found += _other_chains(analysis, best, length, break_even, tested, priors, rng)
+        found += _other_chains(here, analysis, best, length, break_even, priors, rng)
     elif (3, 1, 4) not in tested:
         found += _plain_chain(analysis, best, length, priors, rng)
     return tuple(found)
@@ -169,64 +169,105 @@ def _published(analysis: CampaignAnalysis, best: Point, priors: Priors) -> Publi
 
 
 def _other_chains(
+    here: Sequence[ConfigurationCost],
     analysis: CampaignAnalysis,
     best: Point,
     length: FloatArray,
     break_even: FloatArray,
-    tested: set[tuple[int | None, int | None, int | None]],
     priors: Priors,
     rng: np.random.Generator,
 ) -> Iterable[Untested]:
-    """Predict longer chains: acceptance decays from the last position, break-even grows by the published share."""
+    """Predict longer chains relative to the best one, so that its noise carries over."""
     steps = best.configuration.num_steps
     if steps is None:
         return
+    measured = _measured_chains(here, best)
+    if steps not in measured:
+        return
+    growing, contradiction = _growing(measured, steps)
     rates = [item.conditional.value for item in analysis.acceptance.per_position if item.conditional.value is not None]
     rho = np.clip(priors.rho_mean + priors.rho_sd * rng.standard_normal(len(length)), 0.0, 1.0)
-    growth = priors.extra_step_fraction + priors.extra_step_sd * rng.standard_normal(len(length))
-    error = np.exp(priors.model_fraction * rng.standard_normal(len(length)))
+    shape = _shape(best.configuration)
+    tested = {_shape(cost.configuration) for cost in here} | {shape}
     for further in _FURTHER_STEPS:
         wanted = steps + further
         if (wanted, 1, wanted + 1) in tested:
             continue
+        predicted = predict_chain(growing, wanted, priors)
+        carried = predicted.length / measured[steps].length * length
+        if len(rates) == steps:
+            carried = _continued(length, rates, rho, further)
+        error = np.exp(_break_even_sd(growing, further, predicted, priors) * rng.standard_normal(len(length)))
         yield Untested(
             label=f"{wanted} steps, top-k 1, {wanted + 1} draft tokens",
             key=f"{wanted}_1_{wanted + 1}",
-            length=_longer(length, rates, rho, steps, further),
-            break_even=break_even * (1 + np.maximum(growth, 0.0) * further) * error,
+            length=carried * np.exp(predicted.length_log_sd * rng.standard_normal(len(length))),
+            break_even=predicted.break_even / measured[steps].break_even * break_even * error,
             flags=(
                 f"--speculative-num-steps {wanted}",
                 "--speculative-eagle-topk 1",
                 f"--speculative-num-draft-tokens {wanted + 1}",
             ),
-            basis=(
-                f"acceptance continued from {steps} measured positions, break-even plus "
-                f"{percent(priors.extra_step_fraction)} "
-                "a step as in published chains"
-            ),
+            basis=_chain_basis(growing, rates, steps, contradiction, priors),
             is_judgement=False,
         )
 
 
-def _longer(length: FloatArray, rates: Sequence[float], rho: FloatArray, steps: int, further: int) -> FloatArray:
-    """Return accept length with `further` steps; from measured positions where there are any, else a decaying chain."""
-    if len(rates) == steps:
-        survival, rate = np.full_like(length, float(np.prod(rates))), np.full_like(length, rates[-1])
-        gain = np.zeros_like(length)
-        for _ in range(further):
-            rate = rate * rho
-            survival = survival * rate
-            gain = gain + survival
-        return length + gain
-    first = _first_acceptance(length, rho, steps)
-    return decaying_length(first, rho, steps + further)
+def _measured_chains(here: Sequence[ConfigurationCost], best: Point) -> dict[int, MeasuredChain]:
+    """Return chains measured with the flags of the best one, by draft steps."""
+    mine = best.configuration
+    found = {}
+    for cost in here:
+        theirs = cost.configuration
+        alike = (theirs.algorithm, theirs.cuda_graph, theirs.other_flags) == (
+            mine.algorithm,
+            mine.cuda_graph,
+            mine.other_flags,
+        )
+        value = cost.best_accept_length.value
+        if alike and is_chain(theirs) and theirs.num_steps is not None and value is not None:
+            found[theirs.num_steps] = MeasuredChain(length=value, break_even=cost.break_even.value)
+    return found
 
 
-def _first_acceptance(length: FloatArray, rho: FloatArray, steps: int) -> FloatArray:
-    """Return the first-position acceptance of a decaying chain that yields `length`, by bisection."""
-    low, high = np.zeros_like(length), np.ones_like(length)
-    for _ in range(40):
-        middle = (low + high) / 2
-        short = decaying_length(middle, rho, steps) < length
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return (low + high) / 2
+def _growing(measured: Mapping[int, MeasuredChain], steps: int) -> tuple[dict[int, MeasuredChain], bool]:
+    """Return chains to extrapolate from: the best one alone where a shorter chain costs more, and whether one does."""
+    top = measured[steps]
+    contradiction = any(other < steps and chain.break_even > top.break_even for other, chain in measured.items())
+    if contradiction or len(measured) < 2:
+        return {steps: top}, contradiction
+    return dict(measured), False
+
+
+def _break_even_sd(
+    growing: Mapping[int, MeasuredChain], further: int, predicted: ChainPrediction, priors: Priors
+) -> float:
+    """Return the model error, with the spread of published growth where the growth was not measured here."""
+    if len(growing) > 1:
+        return predicted.break_even_log_sd
+    return math.hypot(predicted.break_even_log_sd, priors.extra_step_sd * further)
+
+
+def _chain_basis(
+    growing: Mapping[int, MeasuredChain], rates: Sequence[float], steps: int, contradiction: bool, priors: Priors
+) -> str:
+    first = (
+        f"acceptance continued from {steps} measured positions"
+        if len(rates) == steps
+        else "acceptance decaying as usual"
+    )
+    if len(growing) > 1:
+        return f"{first}, break-even on the line through the measured chains"
+    growth = f"{first}, break-even plus {percent(priors.extra_step_fraction)} a step as in published chains"
+    return growth + ("; here a shorter chain measured slower, so noise hides the growth" if contradiction else "")
+
+
+def _continued(length: FloatArray, rates: Sequence[float], rho: FloatArray, further: int) -> FloatArray:
+    """Return accept length with `further` steps after measured positions."""
+    survival, rate = np.full_like(length, float(np.prod(rates))), np.full_like(length, rates[-1])
+    longer = length
+    for _ in range(further):
+        rate = rate * rho
+        survival = survival * rate
+        longer = longer + survival
+    return longer

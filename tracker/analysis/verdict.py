@@ -13,6 +13,7 @@ from tracker.analysis.priors import Priors
 from tracker.analysis.results import LoadVerdict, Verdict
 from tracker.analysis.results.evidence import LoadStatus, VerdictStatus
 from tracker.analysis.uncertainty import around
+from tracker.analysis.words import loads as in_words
 from tracker.analysis.words import percent, streams
 from tracker.domain.estimate import Estimate
 from tracker.domain.workload import Hardware
@@ -153,11 +154,12 @@ def _missing(best: Observation | None, reference: Reference | None, load: int | 
 def _scope(by_load: Sequence[LoadVerdict], population: Comparison | None, hardware: Hardware | None) -> str:
     parts = []
     if population is not None:
-        parts.append("these prompts" if population.prompts_assumed else f"these {population.prompts} prompts")
+        counts = {item.prompts_in_common for item in by_load} - {None}
+        several = population.prompts_assumed or len(counts) > 1
+        parts.append("these prompts" if several else f"these {population.prompts} prompts")
     loads = [item.concurrency for item in by_load if item.concurrency is not None]
     if loads:
-        counts = ", ".join(str(load) for load in loads[:-1])
-        parts.append(streams(loads[0]) if len(loads) == 1 else f"{counts} and {loads[-1]} streams")
+        parts.append(in_words(loads))
     if hardware is not None and hardware.gpu is not None:
         count = "" if hardware.gpu_count is None else f"{hardware.gpu_count} x "
         parts.append(f"{count}{hardware.gpu}")

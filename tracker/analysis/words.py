@@ -10,7 +10,8 @@ def percent(fraction: float) -> str:
     value = 100 * fraction
     if value == 0:
         return "0 %"
-    return f"{value:.1f} %" if abs(value) < 9.95 else f"{value:.0f} %"
+    sign, magnitude = "−" if value < 0 else "", abs(value)
+    return f"{sign}{magnitude:.1f} %" if magnitude < 9.95 else f"{sign}{magnitude:.0f} %"
 
 
 def streams(load: int | None) -> str:
@@ -18,6 +19,14 @@ def streams(load: int | None) -> str:
     if load is None:
         return "an unrecorded load"
     return "1 stream" if load == 1 else f"{load} streams"
+
+
+def loads(found: Sequence[int | None]) -> str:
+    """Return several loads in words: `1, 8 and 32 streams`."""
+    known = [load for load in found if load is not None]
+    if len(known) < 2 or len(known) < len(found):
+        return listed([streams(load) for load in found])
+    return f"{listed([str(load) for load in known])} streams"
 
 
 def listed(parts: Sequence[str], *, last: str = "and") -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import OptionAssessment
-from tracker.analysis.words import count, listed, streams
+from tracker.analysis.words import count, streams
+from tracker.analysis.words import loads as in_words
 from tracker.options._pricing import benchmark_gpu_hours, price
 
 REPEATS = 5
@@ -29,7 +30,7 @@ class MeasureMissing:
             yield self._option(
                 evidence,
                 "baseline",
-                f"Measure the baseline at {listed([streams(load) for load in loads])}",
+                f"Measure the baseline at {in_words(loads)}",
                 passes=len(loads),
                 why="Without a plain server on the same workload there is no verdict and no break-even.",
             )

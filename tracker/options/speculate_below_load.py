@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tracker.analysis.decision import Evidence, Valued
-from tracker.analysis.results import OptionAssessment, Point
+from tracker.analysis.results import LoadVerdict, OptionAssessment, Point
 from tracker.analysis.words import listed, streams
+from tracker.analysis.words import loads as in_words
 from tracker.domain.estimate import Estimate
 from tracker.options._pricing import with_cost
 
@@ -38,9 +39,7 @@ class SpeculateBelowLoad:
                 configuration=best.configuration.label,
                 concurrency=highest,
                 cost_gpu_hours=0.0,
-                evidence=f"Faster at {listed([streams(count) for count, _ in faster])}; "
-                + listed([f"{load.status} at {streams(count)}" for count, load in others])
-                + ".",
+                evidence=f"Faster at {in_words([count for count, _ in faster])}; {_others(others)}.",
                 would_change="A measurement between the two loads, or repeats where the data do not decide.",
                 unvalued_reason="its value needs the share of traffic at each load, which campaign.toml does not state",
             ),
@@ -52,10 +51,17 @@ class SpeculateBelowLoad:
         yield option
 
 
+def _others(others: Sequence[tuple[int, LoadVerdict]]) -> str:
+    statuses = sorted({load.status for _, load in others})
+    return listed(
+        [f"{status} at {in_words([count for count, load in others if load.status == status])}" for status in statuses]
+    )
+
+
 def _title(faster: Sequence[int], others: Sequence[int]) -> str:
     if max(faster) < min(others):
         return f"Speculate at up to {streams(max(faster))}, plain server above"
-    return f"Speculate only at {listed([streams(load) for load in faster])}, plain server otherwise"
+    return f"Speculate only at {in_words(faster)}, plain server otherwise"
 
 
 def _row(evidence: Evidence, run_id: str | None, load: int) -> Point | None:

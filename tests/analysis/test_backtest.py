@@ -1,0 +1,73 @@
+"""Seven draft steps predicted from three and five, on public measurements.
+
+The packaged priors come from the same public data, so this checks the code, not its generality.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracker.analysis.chains import ChainPrediction, MeasuredChain, predict_chain
+from tracker.analysis.priors import DEFAULT_PRIORS
+from tracker.analysis.uncertainty import quantile
+
+Case = tuple[MeasuredChain, ChainPrediction]
+
+
+@pytest.fixture(scope="module")
+def cases(shared_data: Path) -> list[Case]:
+    path = shared_data / "specbundle" / "data.json"
+    if not path.is_file():
+        pytest.skip("the public SpecBundle measurements are not here")
+    found = []
+    for benchmarks in json.loads(path.read_text(encoding="utf-8")).values():
+        for benchmark in benchmarks.values():
+            for chains in _chains(benchmark["results"]).values():
+                if {3, 5, 7} <= chains.keys():
+                    short = {steps: chains[steps] for steps in (3, 5)}
+                    found.append((chains[7], predict_chain(short, 7, DEFAULT_PRIORS)))
+    return found
+
+
+def _chains(results: list[dict[str, object]]) -> dict[tuple[object, str], dict[int, MeasuredChain]]:
+    chains: dict[tuple[object, str], dict[int, MeasuredChain]] = {}
+    for entry in results:
+        metrics = entry["metrics"]
+        assert isinstance(metrics, list)
+        base = next((item["output_throughput"] for item in metrics if item["accept_length"] == 1.0), None)
+        for item in metrics:
+            if entry["topk"] == 1 and item["accept_length"] > 1.0 and base and item["output_throughput"]:
+                ratio = item["accept_length"] * base / item["output_throughput"]
+                chain = MeasuredChain(length=item["accept_length"], break_even=ratio)
+                chains.setdefault((entry["batch_size"], item["Name"]), {})[int(str(entry["steps"]))] = chain
+    return chains
+
+
+def errors(cases: list[Case], part: str) -> np.ndarray:
+    def value(found: MeasuredChain | ChainPrediction) -> float:
+        return found.length / found.break_even if part == "speed" else float(getattr(found, part))
+
+    return np.array([math.log(value(predicted) / value(actual)) for actual, predicted in cases])
+
+
+@pytest.mark.parametrize(("part", "bound"), [("break_even", 0.035), ("length", 0.015), ("speed", 0.04)])
+def test_seven_steps_follow_from_three_and_five(cases: list[Case], part: str, bound: float) -> None:
+    assert len(cases) > 20
+    assert np.abs(errors(cases, part)).mean() < bound
+
+
+@pytest.mark.parametrize("part", ["break_even", "length", "speed"])
+def test_nominal_eighty_per_cent_intervals_cover_seventy_to_ninety(cases: list[Case], part: str) -> None:
+    predicted = cases[0][1]
+    sd = {
+        "break_even": predicted.break_even_log_sd,
+        "length": predicted.length_log_sd,
+        "speed": math.hypot(predicted.break_even_log_sd, predicted.length_log_sd),
+    }[part]
+
+    assert 0.7 <= float((np.abs(errors(cases, part)) < quantile(0.9, math.inf) * sd).mean()) <= 0.9
