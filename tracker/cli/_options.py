@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +23,9 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON to st
 zone = click.option("--tz", metavar="ZONE", help="Time zone for dates, e.g. Europe/Berlin. Default: the system's.")
 
 _SERVER_OPTIONS = (
-    click.option("--server", "server_url", metavar="URL", help="Ask a running server how it was started."),
+    click.option(
+        "--server", "server_url", metavar="URL", help="Ask a running server (TRACKER_SERVER_API_KEY: its key)."
+    ),
     click.option("--server-info", metavar="FILE", type=click.Path(path_type=Path), help="Saved /server_info body."),
     click.option("--server-log", metavar="FILE", type=click.Path(path_type=Path), help="The server's start-up log."),
     click.option("--argv", metavar="FILE", type=click.Path(path_type=Path), help="JSON list or one argument a line."),
@@ -49,4 +52,5 @@ def server_options(options: dict[str, Any]) -> ServerOptions:
         log_file=options["server_log"],
         argv_file=options["argv"],
         command=options["server_cmd"],
+        api_key=os.environ.get("TRACKER_SERVER_API_KEY"),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -79,8 +80,21 @@ def check_as_json(result: CheckResult) -> dict[str, object]:
         "drafter": _plain(result.drafter),
         "target": _plain(result.target),
         "unseen": list(result.unseen),
+        "own_parser": list(result.own_parser),
     }
 
 
 def _plain(value: Any) -> object:
     return None if value is None else json.loads(json.dumps(dataclasses.asdict(value), default=dict))
+
+
+def progress(what: str) -> Callable[[int, int], None] | None:
+    """Return a function that shows a share on stderr's last line; None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int) -> None:
+        share = 100 if total == 0 else 100 * done // total
+        click.echo(f"\r{what}: {share} %", err=True, nl=done >= total)
+
+    return show

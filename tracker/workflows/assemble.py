@@ -69,6 +69,7 @@ def assemble(imported: ImportedRun, facts: RunFacts, provenance: Provenance) -> 
     training = _training(facts, imported.training, declared.training if declared else None)
     measurements = tuple(_at_load(cell, facts.concurrency) for cell in imported.measurements)
     workload = _workload(imported, facts.campaign.workload if facts.campaign else None, measurements)
+    cuda_graph = _first(imported.cuda_graph, engines.cuda_graph(server) if server else None)
     subject = Subject(
         server=server,
         speculation=speculation,
@@ -77,6 +78,7 @@ def assemble(imported: ImportedRun, facts: RunFacts, provenance: Provenance) -> 
         workload=workload,
         measurements=measurements,
         training=training,
+        cuda_graph=cuda_graph,
     )
     findings = tuple(imported.findings) + (lint.run(subject) if imported.kind == "benchmark" else ())
     record = RunRecord(
@@ -91,7 +93,7 @@ def assemble(imported: ImportedRun, facts: RunFacts, provenance: Provenance) -> 
         drafter=drafter,
         hardware=_first(imported.hardware, facts.campaign.hardware if facts.campaign else None),
         workload=workload,
-        cuda_graph=_first(imported.cuda_graph, engines.cuda_graph(server) if server else None),
+        cuda_graph=cuda_graph,
         measurements=measurements,
         training=training,
         findings=_errors_first(findings),
@@ -136,7 +138,7 @@ def _server(imported: ImportedRun, facts: RunFacts) -> ServerConfig | None:
         sources=("campaign",) if common else ("result_file",),
     )
     if not configs:
-        return declared
+        return engines.for_record(declared)
     combined = engines.for_record(engines.combine(configs))
     return dataclasses.replace(
         combined,

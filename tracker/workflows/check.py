@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracker import checkpoints, engines, lint
@@ -29,10 +30,28 @@ class CheckResult:
     """The target as described."""
     unseen: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+    own_parser: tuple[str, ...] = ()
+    """What the installed SGLang's own parser makes of the command, when it was asked."""
 
 
-def check(options: ServerOptions, *, drafter: str | None = None, target: str | None = None) -> CheckResult:
+def check(
+    options: ServerOptions,
+    *,
+    drafter: str | None = None,
+    target: str | None = None,
+    deep: bool = False,
+    ask_engine: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> CheckResult:
     """Return what is wrong with a launch, before or after it.
+
+    Args:
+        options: How the server is or will be launched.
+        drafter: Draft model: folder or Hub id in the local cache.
+        target: Target model, likewise.
+        deep: Read the drafter's weights too: NaN, zeros, matrices that were never trained, foreign embeddings.
+        ask_engine: Ask the installed SGLang's own parser what it makes of the command.
+        progress: Called with bytes read and bytes in all while weights are read.
 
     Raises:
         UsageError: Nothing to check was named.
@@ -40,7 +59,7 @@ def check(options: ServerOptions, *, drafter: str | None = None, target: str | N
         ServerError: A live server named does not answer.
         CheckpointError: A checkpoint named with an option cannot be described.
     """
-    if not options.given and drafter is None:
+    if not options.given and drafter is None and target is None:
         raise UsageError(
             "nothing to check", hint='Give --server-cmd "...", --argv FILE, --server URL or --drafter DIR.'
         )
@@ -48,10 +67,21 @@ def check(options: ServerOptions, *, drafter: str | None = None, target: str | N
     server = engines.combine(facts.configs) if facts.configs else None
     speculation = engines.speculation(server) if server else None
     unseen: list[str] = []
-    draft = _describe(drafter, speculation.draft_model_path if speculation else None, "drafter", unseen)
-    served = facts.model_path or (server.get("model_path") if server else None)
-    base = _describe(target, served if isinstance(served, str) else None, "target", unseen)
-    subject = Subject(server=server, speculation=speculation, drafter=draft, target=base)
+    draft_path = drafter or (speculation.draft_model_path if speculation else None)
+    draft = _describe(draft_path, "drafter", unseen, named=drafter is not None)
+    served = target or facts.model_path or (server.get("model_path") if server else None)
+    base = _describe(served if isinstance(served, str) else None, "target", unseen, named=target is not None)
+    if deep and draft is not None and draft_path is not None:
+        draft = checkpoints.inspect_weights(draft, draft_path, progress=progress)
+        if base is not None and isinstance(served, str):
+            draft = checkpoints.compare_embeddings(draft, draft_path, served)
+    subject = Subject(
+        server=server,
+        speculation=speculation,
+        drafter=draft,
+        target=base,
+        cuda_graph=engines.cuda_graph(server) if server else None,
+    )
     return CheckResult(
         findings=lint.run(subject),
         server=server,
@@ -59,16 +89,26 @@ def check(options: ServerOptions, *, drafter: str | None = None, target: str | N
         drafter=draft,
         target=base,
         unseen=tuple(unseen),
+        own_parser=_own_parser(server) if ask_engine and server else (),
     )
 
 
-def _describe(named: str | None, from_flags: str | None, what: str, unseen: list[str]) -> Checkpoint | None:
-    if named is not None:
-        return checkpoints.describe(named)
-    if from_flags is None:
+def _own_parser(server: ServerConfig) -> tuple[str, ...]:
+    answer = engines.ask_own_parser(server)
+    if answer is None:
+        return ("SGLang is not installed here: its own parser was not asked",)
+    refused = () if answer.refusal is None else (f"SGLang {answer.version} refuses the command: {answer.refusal}",)
+    return refused + answer.disagreements or (f"SGLang {answer.version} reads the command the same way",)
+
+
+def _describe(path: str | None, what: str, unseen: list[str], *, named: bool) -> Checkpoint | None:
+    """Return the checkpoint; one that only the flags name may be elsewhere, which is said and no error."""
+    if path is None:
         return None
     try:
-        return checkpoints.describe(from_flags)
+        return checkpoints.describe(path)
     except CheckpointError as error:
+        if named:
+            raise
         unseen.append(f"the {what} was not looked at: {error}")
         return None

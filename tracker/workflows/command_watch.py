@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import IO
 
 from tracker.domain.record import Attachment
-from tracker.domain.redaction import redact_argv, redact_text
+from tracker.domain.redaction import clean_text, redact_argv
 from tracker.errors import InputError
 
 # Output beyond this is dropped from the middle: the head names the run, the tail holds its result.
@@ -58,7 +58,7 @@ def run(command: Sequence[str], environ: Mapping[str, str]) -> Watched:
     reader.join()
     if process.stdout is not None:
         process.stdout.close()
-    output = redact_text(_head_and_tail(bytes(kept)).decode("utf-8", errors="replace"))
+    output = clean_text(_head_and_tail(bytes(kept)).decode("utf-8", errors="replace"))
     return Watched(
         command=tuple(redact_argv(command)),
         exit_code=code,

@@ -10,7 +10,7 @@ from typing import Any
 
 from tracker.domain.provenance import InputFile
 from tracker.domain.record import Attachment
-from tracker.domain.redaction import redact_bytes
+from tracker.domain.redaction import clean_bytes
 from tracker.errors import InputError
 
 # Larger originals stay where they are; the record keeps their digest, and requests.parquet what was read.
@@ -63,7 +63,7 @@ def keep(path: Path, *, keep_text: bool = False) -> tuple[Attachment, ...]:
             raise InputError(f"cannot read the file: {error.strerror}", where=str(item)) from error
         cleaned = content if keep_text else _without_texts(content)
         if cleaned is not None:
-            kept.append(Attachment(name=f"input/{name}", content=redact_bytes(cleaned)))
+            kept.append(Attachment(name=f"input/{name}", content=clean_bytes(cleaned)))
     return tuple(kept)
 
 

@@ -44,8 +44,9 @@ def log_run(source: Any, *, tracking_uri: str | None = None, **options: Any) -> 
 
 def check(**options: Any) -> CheckResult:
     """Check flags and checkpoints; see `tracker.check`."""
-    _refuse_unknown(options, {*_SERVER_OPTIONS, "drafter", "target"})
-    return check_server(_server(options), drafter=options.get("drafter"), target=options.get("target"))
+    _refuse_unknown(options, {*_SERVER_OPTIONS, "drafter", "target", "deep"})
+    given = {key: options[key] for key in ("drafter", "target", "deep") if key in options}
+    return check_server(_server(options), **given)
 
 
 def report(*, tracking_uri: str | None = None, tz: str | None = None, **options: Any) -> tuple[Memo, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tracker import engines
 from tracker.domain.record import Attachment
-from tracker.domain.redaction import redact_text
+from tracker.domain.redaction import clean_bytes
 from tracker.domain.server import ServerConfig, SourceKind
 from tracker.errors import InputError
 
@@ -30,6 +30,8 @@ class ServerOptions:
     """JSON list, or one argument a line."""
     command: str | None = None
     """Launch command or script text."""
+    api_key: str | None = field(default=None, repr=False)
+    """Bearer token for a live server that asks for one; never stored."""
 
     @property
     def given(self) -> bool:
@@ -60,7 +62,7 @@ def read_sources(options: ServerOptions) -> ServerFacts:
     attachments: list[Attachment] = []
     model_path = None
     if options.url:
-        live = engines.fetch(options.url, timeout_s=LIVE_TIMEOUT_S)
+        live = engines.fetch(options.url, timeout_s=LIVE_TIMEOUT_S, api_key=options.api_key)
         configs.append(("server_info", live.config))
         model_path = live.model_path
         attachments += [Attachment(name=f"server/{name}", content=body) for name, body in sorted(live.bodies.items())]
@@ -80,7 +82,7 @@ def read_sources(options: ServerOptions) -> ServerFacts:
 
 
 def _attachment(name: str, text: str) -> Attachment:
-    return Attachment(name=f"server/{name}", content=redact_text(text).encode())
+    return Attachment(name=f"server/{name}", content=clean_bytes(text.encode()))
 
 
 def _read(path: Path, option: str) -> str:
