@@ -108,6 +108,17 @@ def test_sizes_must_be_trained_alike_to_be_one_curve(budgets: list[dict[str, Any
     assert ("Passes over the data were not recorded" in reason) == (status == "unknown")
 
 
+def test_five_sizes_trained_alike_are_a_forecast_that_says_where_the_bar_is() -> None:
+    sizes = ((1_000, "1.60"), (3_000, "1.80"), (10_000, "2.05"), (30_000, "2.30"), (100_000, "2.52"))
+    fast = [run("base", speed="60.0"), *(drafter(size, length, mix="chat", epochs=3) for size, length in sizes)]
+    fit = analysed(*fast).scaling
+
+    assert fit.status == "forecast"
+    assert fit.cure is None
+    assert fit.reason is not None
+    assert "already reached" in fit.reason
+
+
 def test_two_sizes_are_a_range() -> None:
     fit = analysed(BASE, drafter(3_000, "1.85", epochs=3), drafter(10_000, "2.10", epochs=3)).scaling
 

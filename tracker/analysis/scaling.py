@@ -67,47 +67,41 @@ def analyse_scaling(
     configuration = points[0].observation.configuration
     bar = bars.get((configuration.label, load))
     chain, assumed = chain_of(points, priors)
-    reasons = differences(points)
     posterior = sample(measured_sizes(points), chain=chain, priors=priors, seed=seed)
     worst = _worst_residual(points, posterior)
-    reasons += _misfit(worst, posterior)
-    if reasons:
-        fit = ScalingFit(
-            status="refused",
-            reason=" ".join(reasons),
-            cure=_cure_refused(points),
-            configuration=configuration,
-            concurrency=load,
-            points=tuple(point.shown() for point in points),
-            break_even=bar,
-            ceiling=chain.max_length,
-            effective_sample_size=posterior.effective_draws,
-            worst_residual_se=worst,
-            max_acceptance=chain.max_acceptance,
-            assumed_num_steps=assumed,
-        )
-        return Curve(fit=fit, points=tuple(points), chain=chain)
-    share = data_share(points, posterior, seed)
-    needed = None if bar is None else samples_needed(posterior, bar, seed)
-    status, reason, cure = _quality(points, share, needed, bar, chain, assumed, priors)
-    fit = ScalingFit(
-        status=status,
-        reason=reason,
-        cure=cure,
+    reasons = [*differences(points), *_misfit(worst, posterior)]
+    refused = ScalingFit(
+        status="refused",
+        reason=" ".join(reasons),
+        cure=_cure_refused(points),
         configuration=configuration,
         concurrency=load,
         points=tuple(point.shown() for point in points),
-        forecast=_forecast(points, posterior, bar, seed),
-        samples_to_break_even=needed,
         break_even=bar,
         ceiling=chain.max_length,
-        data_share=share,
         effective_sample_size=posterior.effective_draws,
         worst_residual_se=worst,
         max_acceptance=chain.max_acceptance,
         assumed_num_steps=assumed,
     )
+    fit = refused if reasons else _fitted(refused, points, posterior, seed)
     return Curve(fit=fit, points=tuple(points), chain=chain)
+
+
+def _fitted(bare: ScalingFit, points: Sequence[SizePoint], posterior: Posterior, seed: int) -> ScalingFit:
+    """Return the fit with its forecast, its share of data and what qualifies it."""
+    share = data_share(points, posterior, seed)
+    needed = None if bare.break_even is None else samples_needed(posterior, bare.break_even, seed)
+    status, reason, cure = _quality(points, share, needed, bare, posterior)
+    return replace(
+        bare,
+        status=status,
+        reason=reason,
+        cure=cure,
+        forecast=_forecast(points, posterior, bare.break_even, seed),
+        samples_to_break_even=needed,
+        data_share=share,
+    )
 
 
 def chain_of(points: Sequence[SizePoint], priors: Priors) -> tuple[Chain, int | None]:
@@ -229,13 +223,7 @@ def _cure_refused(points: Sequence[SizePoint]) -> str:
 
 
 def _quality(
-    points: Sequence[SizePoint],
-    share: float,
-    needed: SamplesNeeded | None,
-    bar: BreakEven | None,
-    chain: Chain,
-    assumed: int | None,
-    priors: Priors,
+    points: Sequence[SizePoint], share: float, needed: SamplesNeeded | None, fit: ScalingFit, posterior: Posterior
 ) -> tuple[ScalingStatus, str | None, str | None]:
     sizes = sorted({point.samples for point in points})
     reasons = []
@@ -243,7 +231,7 @@ def _quality(
         reasons.append(
             "One training size gives no slope: 0 % of the slope comes from these data, all of it from "
             "published drafters "
-            f"(priors {priors.version})."
+            f"(priors {posterior.priors.version})."
         )
     elif len(sizes) == 2 or sizes[-1] < 10 * sizes[0]:
         reasons.append(f"{len(sizes)} sizes, less than three over a decade: read the range, not the median.")
@@ -252,9 +240,8 @@ def _quality(
     if unknown_budget(points):
         reasons.append("Passes over the data were not recorded for every size; equal ones are assumed.")
     reasons += _not_monotone(points)
-    if assumed is not None:
-        reasons.append(f"Draft steps were not recorded; {assumed} are assumed.")
-    reasons += _bar_reasons(points, bar, chain)
+    if fit.assumed_num_steps is not None:
+        reasons.append(f"Draft steps were not recorded; {fit.assumed_num_steps} are assumed.")
     if needed is not None and _wide(needed):
         reasons.append("The samples needed cannot be planned from these data: their interval is wider than a decade.")
     cure = None
@@ -265,10 +252,12 @@ def _quality(
             "mix and passes, "
             "served on the same prompts. Range narrows the forecast more than count."
         )
-    return ("qualified" if reasons else "forecast"), (" ".join(reasons) or None), cure
+    # Where the bar lies is worth saying and takes nothing from the curve.
+    remarks = _bar_remarks(points, fit.break_even, posterior.chain)
+    return ("qualified" if reasons else "forecast"), (" ".join([*reasons, *remarks]) or None), cure
 
 
-def _bar_reasons(points: Sequence[SizePoint], bar: BreakEven | None, chain: Chain) -> list[str]:
+def _bar_remarks(points: Sequence[SizePoint], bar: BreakEven | None, chain: Chain) -> list[str]:
     if bar is None:
         return ["There is no break-even to reach: no baseline at this load."]
     if bar.value > chain.max_length:
