@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
     from tracker.workflows.report import ReportResult
+    from tracker.workflows.session import Session
 
 
 @click.command("report")
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=click.Path(path_type=Path), default=Path("reports"), show_default=True, metavar="DIR")
 @click.option("--email-to", "email_to", multiple=True, metavar="ADDRESS", help="Mail the memo; repeatable.")
 @click.option("--eml", is_flag=True, help="With --email-to: write memo.eml instead of sending.")
+@click.option("--resend", is_flag=True, help="Send the mails that wait in the outbox, and stop.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the Monte-Carlo draws.")
 @_options.zone
 @_options.as_json
@@ -39,6 +41,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     zone = _context.time_zone(options["tz"])
     session = _context.session(options["tracking_uri"])
+    if options["resend"]:
+        _resend(ctx, session)
+        return
     request = ReportRequest(
         since=options["since"],
         until=options["until"],
@@ -55,6 +60,18 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     failed = next((memo.mail_error for memo in result.memos if memo.mail_error is not None), None)
     if failed is not None:
         raise failed
+
+
+def _resend(ctx: click.Context, session: Session) -> None:
+    from tracker.workflows.post import resend
+
+    outcomes = resend(session)
+    for outcome in outcomes:
+        state = "sent" if outcome.error is None else f"still waiting: {outcome.error}"
+        click.echo(f"{outcome.subject}: {state}", err=True)
+    click.echo(f"{sum(item.error is None for item in outcomes)} of {len(outcomes)} sent", err=True)
+    if any(item.error is not None for item in outcomes):
+        ctx.exit(1)
 
 
 def _tell(result: ReportResult, zone: tzinfo, *, as_json: bool) -> None:

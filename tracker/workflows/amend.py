@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracker.domain.record import Amendment, Role, StoredRun, Validity
-from tracker.environment import provenance
+from tracker.environment.provenance import user
 from tracker.errors import UsageError
 from tracker.workflows.session import Session
 
@@ -66,6 +66,6 @@ def amend_run(request: AmendRequest, session: Session) -> StoredRun:
     given |= {f"tags.{key}": value or None for key, value in request.tags.items()}
     if not given:
         raise UsageError("nothing to change", hint="Name at least one option, e.g. --validity suspect --reason TEXT.")
-    author = provenance.user(session.environ)
+    author = user(session.environ)
     amendment = Amendment(at=session.now, by=author, changes=given, reason=request.reason)
     return store.amend(run.run_id, amendment)

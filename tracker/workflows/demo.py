@@ -8,7 +8,7 @@ from datetime import timedelta, tzinfo
 from pathlib import Path
 
 from tracker.resources import experiments_dir
-from tracker.workflows.campaign_file import FILE_NAME
+from tracker.workflows.campaign_file import FILE_NAME, read_campaign
 from tracker.workflows.log_run import LogRequest, log_run
 from tracker.workflows.report import Memo, ReportRequest, write_reports
 from tracker.workflows.session import Session
@@ -38,7 +38,7 @@ def run_demo(out: Path, session: Session, zone: tzinfo) -> DemoResult:
     runs = 0
     # A window ends before its end: the report is made a moment after the last run was logged.
     later = dataclasses.replace(session, now=session.now + timedelta(seconds=1))
-    for folder in sorted(path.parent for path in experiments_dir().glob(f"*/{FILE_NAME}")):
+    for folder in _examples():
         logged = log_run(LogRequest(inputs=(folder,)), session)
         if logged.store_error is not None:
             raise logged.store_error
@@ -49,3 +49,9 @@ def run_demo(out: Path, session: Session, zone: tzinfo) -> DemoResult:
         )
         memos += write_reports(request, later).memos
     return DemoResult(memos=tuple(memos), store_uri=session.store().uri, runs=runs)
+
+
+def _examples() -> tuple[Path, ...]:
+    """Return the example campaigns that come with measurements; one without is still to be run."""
+    folders = sorted(path.parent for path in experiments_dir().glob(f"*/{FILE_NAME}"))
+    return tuple(folder for folder in folders if read_campaign(folder).inputs)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
+
+from tracker import report
+from tracker.workflows.files import write_all
 
 MEMO_JSON = "memo.json"
 
@@ -34,6 +37,18 @@ def archived(out: Path, experiment: str) -> tuple[ArchivedMemo, ...]:
         if memo is not None and memo.content.get("experiment") == experiment:
             found.append(memo)
     return tuple(sorted(found, key=lambda memo: memo.generated_at))
+
+
+def write_index(out: Path, zone: tzinfo) -> Path:
+    """Write index.html over all memos below `out` and return its path.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    memos = [memo for file in sorted(out.glob(f"*/{MEMO_JSON}")) if (memo := _read(file)) is not None]
+    entries = [report.entry_from(memo.content, f"{memo.folder.name}/memo.html", zone) for memo in memos]
+    write_all(out, {"index.html": report.render_index(entries).encode()})
+    return out / "index.html"
 
 
 def folder_name(experiment: str, generated_at: datetime) -> str:

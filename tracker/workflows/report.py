@@ -13,14 +13,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from tracker import analysis, delivery, options, report
+from tracker import analysis, options, report
 from tracker.analysis.results import Window
 from tracker.domain.campaign import Campaign
 from tracker.domain.record import StoredRun
 from tracker.errors import DeliveryError, StoreError
 from tracker.store.base import Query, RunStore
 from tracker.workflows.files import write_all
-from tracker.workflows.memo_archive import ArchivedMemo, archived, folder_name
+from tracker.workflows.memo_archive import ArchivedMemo, archived, folder_name, write_index
+from tracker.workflows.post import Post
 from tracker.workflows.session import Session
 from tracker.workflows.window import describe, resolve_window
 
@@ -89,7 +90,7 @@ def write_reports(request: ReportRequest, session: Session) -> ReportResult:
     """
     store = session.store()
     window = _window(request, session, store)
-    mail = delivery.settings_from(session.environ) if request.email_to and not request.eml else None
+    post = Post.of(request.email_to, session, dry_run=request.eml) if request.email_to else None
     memos: list[Memo] = []
     quiet: list[str] = []
     for experiment in _experiments(request, store):
@@ -97,8 +98,13 @@ def write_reports(request: ReportRequest, session: Session) -> ReportResult:
         if not any(run.record.provenance.logged_at >= window.since for run in runs):
             quiet.append(experiment)
             continue
-        memo, message = _write(experiment, runs, request, window, session)
-        memos.append(memo if mail is None or message is None else _mail(memo, message, mail, request, session))
+        memo, message = _write(experiment, runs, request, window, session, post)
+        if post is not None and message is not None and not request.eml:
+            error = post.send(message)
+            memo = dataclasses.replace(memo, mailed_to=() if error else request.email_to, mail_error=error)
+        memos.append(memo)
+    if memos:
+        write_index(request.out, request.zone)
     return ReportResult(memos=tuple(memos), window=window, quiet=tuple(quiet))
 
 
@@ -132,7 +138,12 @@ def _experiments(request: ReportRequest, store: RunStore) -> tuple[str, ...]:
 
 
 def _write(
-    experiment: str, runs: Sequence[StoredRun], request: ReportRequest, window: Window, session: Session
+    experiment: str,
+    runs: Sequence[StoredRun],
+    request: ReportRequest,
+    window: Window,
+    session: Session,
+    post: Post | None,
 ) -> tuple[Memo, EmailMessage | None]:
     store = session.store()
     campaign = store.load_campaign(experiment) or Campaign(name=experiment)
@@ -151,17 +162,9 @@ def _write(
         "memo.json": content.encode(),
         "explore.html": report.render_explore(view).encode(),
     }
-    message = None
-    if request.email_to:
-        message = report.compose(
-            view,
-            sender=delivery.sender_from(session.environ),
-            recipients=request.email_to,
-            memo_html=page,
-            date=session.now,
-        )
-        if request.eml:
-            files["memo.eml"] = message.as_bytes()
+    message = None if post is None else post.compose(view, memo_html=page, date=session.now)
+    if message is not None and request.eml:
+        files["memo.eml"] = message.as_bytes()
     write_all(folder, files)
     return Memo(experiment=experiment, path=folder / "memo.html", content=json.loads(content)), message
 
@@ -185,14 +188,3 @@ def _context(
         previous=earlier[-1].content if earlier else None,
         tracker_version=metadata.version("tracker"),
     )
-
-
-def _mail(
-    memo: Memo, message: EmailMessage, mail: delivery.SmtpSettings, request: ReportRequest, session: Session
-) -> Memo:
-    try:
-        delivery.send(message, mail)
-    except DeliveryError as error:
-        delivery.keep(message, session.data_folder / "outbox")
-        return dataclasses.replace(memo, mail_error=error)
-    return dataclasses.replace(memo, mailed_to=request.email_to)
