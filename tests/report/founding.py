@@ -359,7 +359,7 @@ def founding(**changes: object) -> CampaignAnalysis:
                 max_gain_tokens=0.03,
                 is_lever=False,
             ),
-            reason="accepted drafts were not logged per position or category; logging them per request fills the gap",
+            reason="accepted drafts were not logged per position or category",
         ),
         "scaling": scaling(),
         "claims": (

@@ -60,12 +60,18 @@ def cost(option: OptionAssessment) -> Span:
     return number(fmt.gpu_hours(value), value, formula, unit="GPU-hours", kind="assumed")
 
 
-def deployed_words(reading: Reading) -> Rich:
-    """Return what is deployed now, in the words of the campaign or of its row, with its speed."""
+def deployed_words(reading: Reading, *, by_row: bool = False) -> Rich:
+    """Return what is deployed now, in the words of the campaign, else of its row, with its speed.
+
+    Args:
+        reading: The analysis, read.
+        by_row: Whether to prefer the words of the row, which may be shorter.
+    """
     campaign, point = reading.analysis.campaign, reading.deployed
     if campaign.deployed is None and point is None:
         return Rich()
-    words = campaign.deployed or ("" if point is None else reading.names.row(point))
+    row = None if point is None else reading.names.row(point)
+    words = (row or campaign.deployed or "") if by_row else (campaign.deployed or row or "")
     parts: list[Part] = [label(words)]
     if point is not None and point.throughput_tok_s.value is not None:
         parts += [", ", num.tok_s(point), " tok/s"]
@@ -108,7 +114,9 @@ def experiment_cost(experiment: NextExperiment) -> Rich:
     formula = "next_experiment.cost_gpu_hours"
     if value < 1:
         return rich("under ", number("1", value, formula, unit="GPU-hours", kind="assumed"), " GPU-hour")
-    return rich(number(fmt.gpu_hours(value), value, formula, unit="GPU-hours", kind="assumed"), " GPU-hours")
+    shown = fmt.gpu_hours(value)
+    unit = " GPU-hour" if shown == "1" else " GPU-hours"
+    return rich(number(shown, value, formula, unit="GPU-hours", kind="assumed"), unit)
 
 
 def experiment_chance(reading: Reading, experiment: NextExperiment) -> Rich:
@@ -121,7 +129,7 @@ def experiment_chance(reading: Reading, experiment: NextExperiment) -> Rich:
     if experiment.p_is_judgement and 0.4 <= value <= 0.6:
         return rich("about even odds", goal)
     how = " by judgement" if experiment.p_is_judgement else ""
-    return rich("chance ", number(fmt.fixed(value, 2), value, "next_experiment.p_success"), how, goal)
+    return rich("chance ", number(fmt.chance(value), value, "next_experiment.p_success"), how, goal)
 
 
 def _commas(parts: list[Rich]) -> list[Part]:
@@ -139,13 +147,13 @@ def _within(lead: Rich, rest: list[Rich]) -> Rich:
     return fit_words(budget, *kept)
 
 
-def _now(reading: Reading) -> Rich:
-    words = deployed_words(reading)
+def _now(reading: Reading, *, by_row: bool = False) -> Rich:
+    words = deployed_words(reading, by_row=by_row)
     return rich("Deployed now: ", words, ".") if words else rich("What is deployed now is not recorded.")
 
 
 def _worst(option: OptionAssessment) -> Rich:
-    return rich("At worst the ", cost(option), " are lost.")
+    return rich("At worst ", cost(option), " are lost.")
 
 
 def _ask_slower(reading: Reading) -> tuple[Rich, list[Rich]]:
@@ -156,7 +164,10 @@ def _ask_slower(reading: Reading) -> tuple[Rich, list[Rich]]:
         spend = rich("spend ", cost(option), f" GPU-hours on option {letter}?")
         if back:
             lead = rich("Move production back to the plain server and ", spend)
-            return lead, [_now(reading), _worst(option)]
+            worst, budget = _worst(option), WORD_LIMIT - len(lead.text.split())
+            long = _now(reading)
+            fits = len(f"{long.text} {worst.text}".split()) <= budget
+            return lead, [long if fits else _now(reading, by_row=True), worst]
         lead = rich("Approve ", cost(option), f" GPU-hours for option {letter}?")
         what = sentence(quote(option.title, f"options[{option.key}].title"))
         return lead, [rich("Production stays on the plain server."), _worst(option), what, _now(reading)]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracker.analysis.results import Point
 from tracker.report import format as fmt
 from tracker.report import numbers as num
-from tracker.report.reading import Reading
+from tracker.report.reading import Reading, paired
 from tracker.report.spans import Part, Rich, Span, capital, label, number, quote, rich
 from tracker.report.view_parts import Cell, RowHead, RowRole, TableRow, TableView
 
+_CODE = re.compile(r"^[A-Z][A-Z0-9_]+: ")
 _LENGTH = "1 + accepted drafts / verify steps"
 _STEP = "busy time / verify steps"
 
@@ -62,6 +64,10 @@ def _conditions(reading: Reading, points: Sequence[Point]) -> Rich:
         small.append("80 % interval")
     if any(point.accept_length_rounding or point.step_time_rounding_ms for point in points):
         small.append("in brackets what rounding alone leaves open")
+    load = points[0].concurrency if points else None
+    verdict = next((item for item in reading.analysis.verdict.by_concurrency if item.concurrency == load), None)
+    if verdict is not None and paired(reading, verdict):
+        parts.append(" Differences to the baseline: on the prompts that both runs answered.")
     return rich(*parts, f" Small figures: {'; '.join(small)}." if small else "")
 
 
@@ -111,7 +117,9 @@ def _small(reading: Reading, point: Point) -> tuple[Rich, ...]:
     if not point.is_news and reading.state != "nothing_new":
         lines.append(rich("older run"))
     if point.excluded_reason:
-        lines.append(rich("excluded: ", quote(point.excluded_reason, "evidence.excluded_reason", [point.run_id])))
+        # The finding's code is named once, beside the root cause and in the data quality section.
+        reason = _CODE.sub("", point.excluded_reason)
+        lines.append(rich("excluded: ", quote(reason, "evidence.excluded_reason", [point.run_id])))
     return tuple(lines)
 
 

@@ -6,7 +6,7 @@ from tracker.analysis.results import AcceptanceProfile, BreakEven, VocabularyCei
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report.figures import DotRow, DotRowsData, ShareData
-from tracker.report.reading import Reading
+from tracker.report.reading import Reading, bar_words
 from tracker.report.spans import Part, Rich, Span, capital, known, label, number, quote, rich, sentence
 from tracker.report.view_parts import Box, FigureView
 
@@ -177,7 +177,7 @@ def category_figure(reading: Reading) -> FigureView | None:
     data = DotRowsData(
         rows=tuple(dots),
         bar=bar.value if bar else None,
-        bar_text=rich("break-even ", num.bar(bar, runs)).spans if bar else (),
+        bar_text=rich(bar_words(reading), " ", num.bar(bar, runs)).spans if bar else (),
         low_axis=1.0,
         high_axis=float(int(top) + 1),
         unit="tokens per step",
@@ -243,6 +243,7 @@ def missing_acceptance(reading: Reading) -> Box | None:
     if not missing or not profile.reason or reading.state in ("no_candidate",):
         return None
     title = f"Acceptance by {' and by '.join(missing)}: not recorded"
-    return Box(
-        title=title, text=sentence(quote(capital(profile.reason), "acceptance.reason", _runs(profile))), refused=False
-    )
+    reason = sentence(quote(capital(profile.reason), "acceptance.reason", _runs(profile)))
+    repeats = profile.reason.lower().startswith("acceptance by") and "not recorded" in profile.reason
+    cure = rich("Results with one line a request, with its accepted drafts, fill this gap at no GPU cost.")
+    return Box(title=title, text=cure if repeats else rich(reason, " ", cure), refused=False)

@@ -9,7 +9,7 @@ from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report.figures import FanPoint, OtherPoint, SamplesRange, ScalingData, SizePoint
 from tracker.report.naming import configuration_words
-from tracker.report.reading import Reading
+from tracker.report.reading import Reading, bar_words
 from tracker.report.spans import Part, Rich, Span, capital, known, number, quote, rich, sentence
 from tracker.report.view_parts import Box, Cell, FigureView, Key, RowHead, TableRow, TableView
 
@@ -100,7 +100,9 @@ def _data(reading: Reading, fit: ScalingFit) -> ScalingData:
         points=tuple(_size(point, with_steps=refused) for point in fit.points),
         fan=fan,
         bar=bar,
-        bar_text=rich("break-even ", num.bar(fit.break_even, runs)).spans if fit.break_even is not None else (),
+        bar_text=rich(bar_words(reading), " ", num.bar(fit.break_even, runs)).spans
+        if fit.break_even is not None
+        else (),
         ceiling=None if refused else fit.ceiling,
         ceiling_text=_ceiling_text(fit) if fit.ceiling is not None and not refused else (),
         needed=None if refused else _needed(fit),

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tracker.report import format as fmt
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, known, number, quote, rich, sentence
+from tracker.report.spans import Part, Rich, known, listing, number, quote, rich, sentence
 
 
 def least_certain(reading: Reading) -> list[Rich]:
@@ -43,7 +43,7 @@ def _crossing(reading: Reading) -> list[Rich]:
         return []
     ends = crossing(reading)
     if ends is None:
-        return []
+        return _open_loads(reading)
     low, high = ends
     return [
         rich(
@@ -56,13 +56,30 @@ def _crossing(reading: Reading) -> list[Rich]:
     ]
 
 
+def _open_loads(reading: Reading) -> list[Rich]:
+    unknown = [item for item in reading.analysis.verdict.by_concurrency if item.status == "undecided"]
+    loads = [
+        number(f"{item.concurrency:,}", item.concurrency, "concurrency, as measured", kind="measured")
+        for item in unknown
+        if item.concurrency is not None
+    ]
+    if not loads:
+        return []
+    words = " stream" if [item.concurrency for item in unknown] == [1] else " streams"
+    return [
+        rich("Which way it goes at ", listing(loads), words, ": the noise of these runs is larger than the difference.")
+    ]
+
+
 def crossing(reading: Reading) -> tuple[int, int] | None:
-    """Return the two measured loads between which the best contender's speed-up crosses 1.0; None where it does not."""
+    """Return the two measured loads between which the speed-up crosses 1.0 for certain; None where it does not."""
     loads = [item for item in reading.analysis.verdict.by_concurrency if item.speedup.value is not None]
     for first, second in pairwise(loads):
         if first.concurrency is None or second.concurrency is None:
             continue
-        if (known(first.speedup.value) - 1) * (known(second.speedup.value) - 1) < 0:
+        falls = known(first.speedup.value) > 1 > known(second.speedup.value) and second.status == "slower"
+        rises = known(first.speedup.value) < 1 < known(second.speedup.value) and second.status == "faster"
+        if falls or rises:
             return first.concurrency, second.concurrency
     return None
 

@@ -81,6 +81,8 @@ def _options(reading: Reading) -> TableView | None:
     if not reading.decision.options or reading.state == "nothing_new":
         return None
     full = options_table(reading, limit=MAX_OPTION_ROWS)
+    if full is None:
+        return None
     keep = (1, 2, 3)
     rows = tuple(
         TableRow(

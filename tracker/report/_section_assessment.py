@@ -9,7 +9,7 @@ from tracker.report._fig_scaling import forecast_table, refused_box, scaling_fig
 from tracker.report._fig_step_time import refused_step_time, step_time_figure
 from tracker.report.reading import Reading
 from tracker.report.spans import Rich, label, quote, rich, sentence
-from tracker.report.view_parts import Block, Paragraph, Section
+from tracker.report.view_parts import Block, Facts, Section
 
 
 def assessment(reading: Reading) -> Section | None:
@@ -50,12 +50,14 @@ def _heading(reading: Reading) -> Rich:
     return rich("The bar is ", bar, " tokens a step")
 
 
-def _claims(reading: Reading) -> Paragraph | None:
-    claims = reading.analysis.claims
-    if not claims:
-        return None
-    texts = [
-        rich(sentence(quote(claim.message, "claims.message", claim.run_ids)), " ", reading.names.runs(claim.run_ids))
-        for claim in claims
-    ]
-    return Paragraph(text=rich(*(rich(text, " ") for text in texts)))
+def _claims(reading: Reading) -> Facts | None:
+    items = tuple(
+        (
+            "Stated before",
+            rich(
+                sentence(quote(claim.message, "claims.message", claim.run_ids)), " ", reading.names.runs(claim.run_ids)
+            ),
+        )
+        for claim in reading.analysis.claims
+    )
+    return Facts(items=items) if items else None

@@ -9,7 +9,7 @@ from tracker.report import numbers as num
 from tracker.report.figures import OptionRow, OptionsData
 from tracker.report.naming import short_words
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, Span, capital, known, listing, number, quote, rich, sentence
+from tracker.report.spans import Part, Rich, Span, capital, known, listing, number, quote, rich, sentence, uncapital
 from tracker.report.view_parts import Block, Cell, Facts, FigureView, RowHead, Section, TableRow, TableView
 
 _NET = "horizon GPU-hours * (1 - 1 / max(speed-up, 1)) - cost, mean over draws"
@@ -20,7 +20,7 @@ def options(reading: Reading) -> Section | None:
     """Return the section; None without options."""
     if not reading.decision.options:
         return None
-    candidates = (options_figure(reading), options_table(reading), _grounds(reading))
+    candidates = (options_figure(reading), options_table(reading), _grounds(reading), _unvalued(reading))
     blocks: tuple[Block, ...] = tuple(block for block in candidates if block is not None)
     return Section(key="options", label="Options", heading=_heading(reading), blocks=blocks)
 
@@ -79,17 +79,22 @@ def options_figure(reading: Reading) -> FigureView | None:
     )
 
 
+def _exact(option: OptionAssessment) -> bool:
+    """Whether the net value carries no interval: nothing is spent, or the speed is measured."""
+    return option.net_gpu_hours.low is None or option.net_gpu_hours.low == option.net_gpu_hours.high
+
+
 def _option_row(reading: Reading, option: OptionAssessment) -> OptionRow:
     estimate = option.net_gpu_hours
     return OptionRow(
         letter=reading.letters[option.key],
         label=short_words(option.title, 40),
         mean=known(estimate.value),
-        low=estimate.low,
-        high=estimate.high,
+        low=None if _exact(option) else estimate.low,
+        high=None if _exact(option) else estimate.high,
         text=_net(option),
         lead=estimate.low is not None and estimate.low > 0,
-        known=estimate.low is None,
+        known=_exact(option),
     )
 
 
@@ -98,7 +103,8 @@ def _answer(rows: tuple[OptionRow, ...]) -> Rich:
     if not leads:
         return rich("None stays above zero across the 80 % interval.")
     verb = "stays" if len(leads) == 1 else "stay"
-    return rich("Only ", listing(leads), f" {verb} above zero across the 80 % interval.")
+    only = "Only " if any(not row.lead and not row.known for row in rows) else ""
+    return rich(only, listing(leads), f" {verb} above zero across the 80 % interval.")
 
 
 def _source(reading: Reading, rows: tuple[OptionRow, ...]) -> Rich:
@@ -106,7 +112,7 @@ def _source(reading: Reading, rows: tuple[OptionRow, ...]) -> Rich:
     known = [row.letter for row in rows if row.known]
     if known:
         verb = "carries" if len(known) == 1 else "carry"
-        parts += [" ", listing(known), f" {verb} no interval: nothing is spent and the speed is measured."]
+        parts += [" ", listing(known), f" {verb} no interval: the value does not depend on what is uncertain."]
     return rich(*parts)
 
 
@@ -132,15 +138,15 @@ def _description(reading: Reading, rows: tuple[OptionRow, ...]) -> Rich:
     parts: list[Part] = []
     by_letter = {reading.letters[option.key]: option for option in reading.decision.options}
     for row in rows:
-        shown = _net_range(by_letter[row.letter])
+        shown = Rich() if row.known else _net_range(by_letter[row.letter])
         parts += ["; " if parts else "", f"{row.letter} ", quote(row.label, "options.title"), " ", row.text]
         if shown:
             parts += [", ", shown]
     return rich(*parts, ".")
 
 
-def options_table(reading: Reading, *, limit: int | None = None) -> TableView:
-    """Return the options by rank.
+def options_table(reading: Reading, *, limit: int | None = None) -> TableView | None:
+    """Return the options that have a value, by rank; None where none has.
 
     Args:
         reading: The analysis, read.
@@ -154,7 +160,10 @@ def options_table(reading: Reading, *, limit: int | None = None) -> TableView:
     )
     fastest = max((option.expected_tok_s.value or 0.0 for option in reading.decision.options), default=0.0)
     decimals = 1 if fastest < 200 else 0
-    rows = tuple(_table_row(reading, option, decimals) for option in reading.decision.options[:limit])
+    valued = [option for option in reading.decision.options if option.net_gpu_hours.value is not None]
+    rows = tuple(_table_row(reading, option, decimals) for option in valued[:limit])
+    if not rows:
+        return None
     return TableView(
         key="options",
         caption=rich("Options, ranked by net value"),
@@ -170,14 +179,10 @@ def options_table(reading: Reading, *, limit: int | None = None) -> TableView:
 
 
 def _table_row(reading: Reading, option: OptionAssessment, decimals: int) -> TableRow:
-    small: list[Rich] = []
-    if option.unvalued_reason:
-        small.append(quote(option.unvalued_reason, f"options[{option.key}].unvalued_reason"))
     return TableRow(
         head=RowHead(
             text=quote(option.title, f"options[{option.key}].title"),
             letter=reading.letters[option.key],
-            small=tuple(small),
         ),
         cells=(
             Cell(text=_expected(option, decimals), small=_expected_range(option)),
@@ -209,7 +214,7 @@ def _chance(option: OptionAssessment) -> Rich:
     value = option.p_beats_baseline
     if value is None:
         return Rich()
-    return rich(number(fmt.fixed(value, 2), value, "share of draws faster than the baseline"))
+    return rich(number(fmt.chance(value), value, "share of draws faster than the baseline"))
 
 
 def _cost(option: OptionAssessment) -> Rich:
@@ -224,12 +229,11 @@ def _cost(option: OptionAssessment) -> Rich:
 def _interval(option: OptionAssessment) -> Rich:
     if option.net_gpu_hours.value is None:
         return Rich()
-    shown = _net_range(option)
-    if shown:
-        return shown
+    if not _exact(option):
+        return _net_range(option)
     if option.net_gpu_hours.reason:
         return quote(option.net_gpu_hours.reason, f"options[{option.key}].net_gpu_hours.reason")
-    return rich("exact" if option.net_gpu_hours.value == 0 else "measured")
+    return rich("exact" if option.net_gpu_hours.low is not None or option.net_gpu_hours.value == 0 else "measured")
 
 
 def _pay_back(option: OptionAssessment) -> Rich:
@@ -237,21 +241,51 @@ def _pay_back(option: OptionAssessment) -> Rich:
     if value is None:
         negative = option.net_gpu_hours.value is not None and option.net_gpu_hours.value < 0
         return rich("never") if negative else Rich()
+    if value == 0:
+        return rich("at once") if (option.net_gpu_hours.value or 0.0) > 0 else Rich()
     words = fmt.days(value)
     count, unit = words.split()
     return rich(number(count, value, "cost / GPU-hours saved a day at the expected speed", unit="days"), f" {unit}")
 
 
-def _grounds(reading: Reading) -> Facts | None:
-    """Return what options rest on and what would change their place."""
+def _unvalued(reading: Reading) -> Facts | None:
+    """Return the options without a value, each with the reason; None where every option has one."""
     items: list[tuple[str, Rich]] = []
     for option in reading.decision.options:
-        parts: list[Part] = []
-        if option.evidence:
-            parts.append(sentence(quote(capital(option.evidence), f"options[{option.key}].evidence")))
-        if option.would_change:
-            text = sentence(quote(option.would_change, f"options[{option.key}].would_change"))
-            parts += [" " if parts else "", "Would change its place: ", text]
-        if parts:
-            items.append((f"{reading.letters[option.key]}  {option.title}", rich(*parts)))
-    return Facts(items=tuple(items)) if items else None
+        if option.net_gpu_hours.value is not None:
+            continue
+        formula = f"options[{option.key}].unvalued_reason"
+        parts: list[Part] = [sentence(quote(capital(option.unvalued_reason or "no value could be computed"), formula))]
+        if option.cost_gpu_hours is not None:
+            parts += [" Cost: ", _cost(option), " GPU-hours."]
+        parts += [" ", text] if (text := _ground_text(option)) else []
+        items.append((f"{reading.letters[option.key]}  {option.title}", rich(*parts)))
+    return Facts(items=tuple(items), title="Options that have no value yet") if items else None
+
+
+def _grounds(reading: Reading) -> Facts | None:
+    """Return what valued options rest on and what would change their place, options with the same grounds together."""
+    groups: dict[str, tuple[list[OptionAssessment], Rich]] = {}
+    for option in reading.decision.options:
+        text = _ground_text(option)
+        if option.net_gpu_hours.value is not None and text:
+            groups.setdefault(text.text, ([], text))[0].append(option)
+    items = tuple((_group_name(reading, members), text) for members, text in groups.values())
+    return Facts(items=items, title="What the values rest on") if items else None
+
+
+def _group_name(reading: Reading, members: list[OptionAssessment]) -> str:
+    letters = [reading.letters[option.key] for option in members]
+    if len(members) == 1:
+        return f"{letters[0]}  {members[0].title}"
+    return listing(letters).text
+
+
+def _ground_text(option: OptionAssessment) -> Rich:
+    parts: list[Part] = []
+    if option.evidence:
+        parts.append(sentence(quote(capital(option.evidence), f"options[{option.key}].evidence")))
+    if option.would_change:
+        text = sentence(quote(uncapital(option.would_change), f"options[{option.key}].would_change"))
+        parts += [" " if parts else "", "Would change its place: ", text]
+    return rich(*parts)

@@ -168,26 +168,38 @@ def _fact(reading: Reading, note: Note, key: str) -> tuple[str, Rich]:
 def data_quality(reading: Reading) -> Section:
     """Return what a reader must know about the data: runs used and left out, findings, notes."""
     items: list[tuple[str, Rich]] = [("Runs", _counts(reading))]
-    items.extend(_finding(reading, shared) for shared in reading.analysis.findings)
+    items.extend(_findings(reading))
     items.extend(_fact(reading, note, "data_quality") for note in reading.analysis.data_quality)
+    said = " ".join(note.message for note in reading.analysis.data_quality).lower()
     for text in reading.analysis.campaign.untested:
-        stated = any(text in note.message for note in reading.analysis.data_quality)
-        if not stated:
+        if text.lower() not in said:
             items.append(("Not tested", sentence(quote(capital(text), "campaign.untested"))))
     return Section(
         key="quality", label="Data quality", heading=_quality_heading(reading), blocks=(Facts(items=tuple(items)),)
     )
 
 
-def _finding(reading: Reading, shared: SharedFinding) -> tuple[str, Rich]:
-    finding, cause = shared.finding, reading.analysis.root_cause
-    runs = reading.names.runs(shared.run_ids)
+def _findings(reading: Reading) -> list[tuple[str, Rich]]:
+    """Return one entry a code; several findings of one code are shown by their first message."""
+    groups: dict[str, list[SharedFinding]] = {}
+    for shared in reading.analysis.findings:
+        groups.setdefault(shared.finding.code, []).append(shared)
+    return [_finding(reading, group) for group in groups.values()]
+
+
+def _finding(reading: Reading, group: list[SharedFinding]) -> tuple[str, Rich]:
+    finding, cause = group[0].finding, reading.analysis.root_cause
+    run_ids = tuple(dict.fromkeys(run for shared in group for run in shared.run_ids))
+    start: list[Part] = [code(finding.code), " (", reading.names.runs(run_ids), "): "]
     term = f"Finding, {finding.severity}"
     if cause is not None and finding.code == cause.finding.code:
-        return term, rich(code(finding.code), " (", runs, "): the root cause above.")
-    text = sentence(quote(finding.message, f"findings[{finding.code}].message", shared.run_ids))
-    fix: Part = rich(" Fix: ", code(finding.fix)) if finding.fix else ""
-    return term, rich(code(finding.code), " (", runs, "): ", text, fix)
+        return term, rich(*start, "the root cause above.")
+    text = sentence(quote(finding.message, f"findings[{finding.code}].message", group[0].run_ids))
+    if cause is not None and finding.voids and set(run_ids) <= set(cause.run_ids):
+        return term, rich(*start, "follows from the root cause above.")
+    others: Part = " Similar on the other runs." if len(group) > 1 else ""
+    fix: Part = rich(" Fix: ", quote(finding.fix, f"findings[{finding.code}].fix")) if finding.fix else ""
+    return term, rich(*start, text, others, fix)
 
 
 def _quality_heading(reading: Reading) -> Rich:

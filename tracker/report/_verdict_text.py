@@ -9,7 +9,7 @@ from tracker.domain.estimate import Estimate
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report.figures import StripData, StripRow
-from tracker.report.reading import Reading, standing_state
+from tracker.report.reading import Reading, paired, standing_state
 from tracker.report.spans import Part, Rich, Span, known, label, listing, number, rich
 from tracker.report.view_parts import State, StateKey
 
@@ -50,7 +50,13 @@ def headline(reading: Reading) -> Rich:
 
 def lede(reading: Reading) -> Rich:
     """Return both numbers, the interval, and what they hold for."""
-    return _LEDES[reading.state](reading)
+    text = _LEDES[reading.state](reading)
+    if reading.state in ("nothing_new", "no_baseline", "no_candidate"):
+        return text
+    items = [reading.verdict] if reading.state != "mixed" else reading.analysis.verdict.by_concurrency
+    if any(item is not None and paired(reading, item) for item in items):
+        return rich(text, " Compared on the prompts that both runs answered.")
+    return text
 
 
 def runs_of(verdict: LoadVerdict) -> tuple[str, ...]:

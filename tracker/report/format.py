@@ -96,8 +96,17 @@ def samples_long(samples: float) -> str:
 
 
 def gpu_hours(value: float) -> str:
-    """Return GPU-hours for a sentence: whole above ten, one decimal below, `under 1` where less was estimated."""
+    """Return GPU-hours: whole above ten, one decimal below, `<0.1` where less was estimated but not nothing."""
+    if 0 < value < 0.05:
+        return "<0.1"
     return fixed(value, 0 if abs(value) >= 10 or value == round(value) else 1)
+
+
+def chance(probability: float) -> str:
+    """Return a probability with two decimals; `<0.01` and `>0.99` at the ends, for draws prove no certainty."""
+    if probability >= 0.995:
+        return ">0.99"
+    return "<0.01" if probability < 0.005 else fixed(probability, 2)
 
 
 def days(value: float) -> str:

@@ -118,6 +118,17 @@ def read(analysis: CampaignAnalysis, decision: DecisionSet, context: MemoContext
     )
 
 
+def paired(reading: Reading, item: LoadVerdict) -> bool:
+    """Whether a load's speed-up differs visibly from the ratio of its throughputs: it is taken on prompts in common."""
+    best = reading.point(item.best_run_id, item.concurrency)
+    base = reading.point(item.baseline_run_id, item.concurrency)
+    fast = None if best is None else best.throughput_tok_s.value
+    slow = None if base is None else base.throughput_tok_s.value
+    if fast is None or not slow or item.speedup.value is None:
+        return False
+    return abs(item.speedup.value - fast / slow) > 0.005
+
+
 def _headline_verdict(analysis: CampaignAnalysis) -> LoadVerdict | None:
     loads = analysis.verdict.by_concurrency
     wanted = analysis.verdict.decision_concurrency
@@ -139,3 +150,9 @@ def standing_state(analysis: CampaignAnalysis) -> StateKey:
     if not any(verdict.best_run_id for verdict in loads):
         return "no_candidate"
     return analysis.verdict.status
+
+
+def bar_words(reading: Reading) -> str:
+    """Return what the best contender's break-even is called: pooled, where several runs of its flags agree on it."""
+    cost = reading.best_cost
+    return "pooled break-even" if cost is not None and len(cost.run_ids) > 2 else "break-even"

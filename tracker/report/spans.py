@@ -176,6 +176,12 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def uncapital(text: str) -> str:
+    """Return `text` with its first letter in lower case, unless its first word is a name or an abbreviation."""
+    first = text.split(" ", 1)[0]
+    return text if first[1:] != first[1:].lower() else text[:1].lower() + text[1:]
+
+
 def fit_words(limit: int, *sentences: Rich | None) -> Rich:
     """Return the first sentence and as many of the others, in order, as stay within `limit` words.
 

@@ -69,7 +69,9 @@ def _block(block: Block) -> list[str]:
         case Bullets():
             return [line for item in block.items for line in _wrap(item.text, first="- ", rest="  ")]
         case Facts():
-            return [line for term, text in block.items for line in _wrap(f"{term}: {text.text}", first="- ", rest="  ")]
+            head = [block.title, ""] if block.title else []
+            lines = (_wrap(f"{term}: {text.text}", first="- ", rest="  ") for term, text in block.items)
+            return head + [line for item in lines for line in item]
         case Box():
             return _wrap(f"{block.title}. {block.text.text}", first="| ", rest="| ")
         case Command():

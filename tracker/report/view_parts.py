@@ -40,6 +40,8 @@ class Facts:
     kind: ClassVar[str] = "facts"
     items: tuple[tuple[str, Rich], ...]
     """Term and text."""
+    title: str | None = None
+    """Heading above them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,9 +89,9 @@ def _single(data: StripData, row: StripRow, scale: Scale) -> list[Mark]:
     )
     marks.append(_label(data.bar_text.text, bar, "b halo", left=near and at >= bar, right=near and at < bar))
     marks += _words(60)
-    step = step_of(scale.high - scale.low, 4)
-    decimals = 1 if step >= 0.1 - 1e-9 else 2
-    for value in ticks_of(scale.low, scale.high, 4):
+    step = step_of(scale.high - scale.low, 6)
+    decimals = 1 if abs(step * 10 - round(step * 10)) < 1e-9 else 2
+    for value in ticks_of(scale.low, scale.high, 6):
         x = scale.at(value)
         if 18 < x < 84:
             marks.append(Line(x1=x, y1=42, x2=x, y2=46, css="axis"))
