@@ -167,42 +167,56 @@ def _dot_rows(data: DotRowsData) -> dict[str, Any]:
 
 
 def _scaling(data: ScalingData) -> dict[str, Any]:
+    shapes = []
+    for level, dash in ((data.bar, "solid"), (data.ceiling, "dash")):
+        if level is not None:
+            line = {"width": 2, "dash": dash}
+            shapes.append({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": line})
+    axis = {"type": "log", "title": "training samples; solid line: break-even, dashed line: ceiling"}
+    traces = [*_fan_traces(data), *_size_traces(data)]
+    return _figure(traces, height=440, x_title="", y_title="tokens per step", xaxis=axis, shapes=shapes)
+
+
+def _fan_traces(data: ScalingData) -> list[Any]:
     import plotly.graph_objects as go
 
-    traces: list[Any] = []
     sizes = [point.samples for point in data.fan]
-    for name, lows, highs, fill in (
+    if not sizes:
+        return []
+    bands = (
         ("80 %", [point.low for point in data.fan], [point.high for point in data.fan], _BAND),
-        ("50 %", [p.quartile_low for p in data.fan], [p.quartile_high for p in data.fan], _BAND_2),
-    ):
-        if sizes:
-            ring_x, ring_y = [*sizes, *sizes[::-1]], [*highs, *lows[::-1]]
-            traces.append(
-                go.Scatter(
-                    name=name,
-                    x=ring_x,
-                    y=ring_y,
-                    fill="toself",
-                    fillcolor=fill,
-                    mode="lines",
-                    line={"width": 0},
-                    hoverinfo="skip",
-                )
-            )
-    if sizes:
-        median = [point.median for point in data.fan]
-        traces.append(go.Scatter(name="median", x=sizes, y=median, mode="lines", line={"color": BLUE, "dash": "dash"}))
-    measured = [(point.value, point.low, point.high) for point in data.points]
-    traces.append(
+        ("50 %", [point.quartile_low for point in data.fan], [point.quartile_high for point in data.fan], _BAND_2),
+    )
+    traces = [
+        go.Scatter(
+            name=name,
+            x=[*sizes, *sizes[::-1]],
+            y=[*highs, *lows[::-1]],
+            mode="lines",
+            fill="toself",
+            fillcolor=fill,
+            line={"width": 0},
+            hoverinfo="skip",
+        )
+        for name, lows, highs, fill in bands
+    ]
+    median = [point.median for point in data.fan]
+    return [*traces, go.Scatter(name="median", x=sizes, y=median, mode="lines", line={"color": BLUE, "dash": "dash"})]
+
+
+def _size_traces(data: ScalingData) -> list[Any]:
+    import plotly.graph_objects as go
+
+    traces = [
         go.Scatter(
             name="measured",
             mode="markers",
             x=[point.samples for point in data.points],
             y=[point.value for point in data.points],
-            error_y=_errors(measured),
+            error_y=_errors([(point.value, point.low, point.high) for point in data.points]),
             marker={"color": BLUE, "size": 11},
         )
-    )
+    ]
     for name, symbol, points in (("published", "square-open", data.references), ("left out", "x", data.excluded)):
         if points:
             traces.append(
@@ -215,13 +229,7 @@ def _scaling(data: ScalingData) -> dict[str, Any]:
                     marker={"color": GREY, "size": 9, "symbol": symbol},
                 )
             )
-    shapes = []
-    for level, dash in ((data.bar, "solid"), (data.ceiling, "dash")):
-        if level is not None:
-            line = {"width": 2, "dash": dash}
-            shapes.append({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": line})
-    axis = {"type": "log", "title": "training samples; solid line: break-even, dashed line: ceiling"}
-    return _figure(traces, height=440, x_title="", y_title="tokens per step", xaxis=axis, shapes=shapes)
+    return traces
 
 
 def _options(data: OptionsData) -> dict[str, Any]:

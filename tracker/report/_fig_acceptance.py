@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracker.analysis.results import AcceptanceProfile, BreakEven, VocabularyCeiling
+from tracker.analysis.results import AcceptanceProfile, BreakEven, CategoryAcceptance, VocabularyCeiling
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report.figures import DotRow, DotRowsData, ShareData
@@ -157,22 +157,7 @@ def category_figure(reading: Reading) -> FigureView | None:
     runs = _runs(profile)
     bar = _bar(reading)
     shown = rows if len(rows) <= MAX_CATEGORIES else [*rows[: MAX_CATEGORIES // 2], *rows[-MAX_CATEGORIES // 2 :]]
-    dots = []
-    for category in shown:
-        value = category.accept_length.value
-        value = known(value)
-        text = number(
-            fmt.fixed(value, 2), value, f"{_LENGTH}, this category", runs, unit="tokens/step", kind="measured"
-        )
-        dots.append(
-            DotRow(
-                label=category.category,
-                value=value,
-                low=category.accept_length.low,
-                high=category.accept_length.high,
-                text=text,
-            )
-        )
+    dots = [_category_dot(category, runs) for category in shown]
     top = max([dot.high or dot.value for dot in dots] + ([bar.value] if bar else []))
     data = DotRowsData(
         rows=tuple(dots),
@@ -196,6 +181,18 @@ def category_figure(reading: Reading) -> FigureView | None:
         ),
         title="Accept length by category",
         description=_dots_description(data),
+    )
+
+
+def _category_dot(category: CategoryAcceptance, runs: tuple[str, ...]) -> DotRow:
+    value = known(category.accept_length.value)
+    formula = f"{_LENGTH}, this category"
+    return DotRow(
+        label=category.category,
+        value=value,
+        low=category.accept_length.low,
+        high=category.accept_length.high,
+        text=number(fmt.fixed(value, 2), value, formula, runs, unit="tokens/step", kind="measured"),
     )
 
 

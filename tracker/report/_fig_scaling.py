@@ -176,9 +176,18 @@ def _needed(fit: ScalingFit) -> SamplesRange | None:
     )
 
 
+def _size_text(samples: int, source: str, runs: tuple[str, ...]) -> Span:
+    return number(fmt.samples_short(samples), samples, source, runs, unit="samples", kind="quoted")
+
+
 def _references(reading: Reading) -> tuple[OtherPoint, ...]:
     return tuple(
-        OtherPoint(samples=ref.samples, value=ref.accept_length, label=ref.text)
+        OtherPoint(
+            samples=ref.samples,
+            value=ref.accept_length,
+            label=ref.text,
+            size_text=_size_text(ref.samples, "campaign.toml: references", ()),
+        )
         for ref in reading.analysis.campaign.references
         if ref.samples is not None and ref.accept_length is not None
     )
@@ -190,7 +199,12 @@ def _excluded(reading: Reading) -> tuple[OtherPoint, ...]:
         return ()
     rows = [reading.point(run_id, reading.load) for run_id in found.run_ids]
     return tuple(
-        OtherPoint(samples=point.samples, value=point.accept_length.value, label="wrong flag, excluded")
+        OtherPoint(
+            samples=point.samples,
+            value=point.accept_length.value,
+            label="wrong flag, excluded",
+            size_text=_size_text(point.samples, "training.samples", (point.run_id,)),
+        )
         for point in rows
         if point is not None and point.samples is not None and point.accept_length.value is not None
     )

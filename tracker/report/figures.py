@@ -280,6 +280,8 @@ class OtherPoint:
     """Accept length."""
     label: str
     """Words beside it."""
+    size_text: Span
+    """Training samples as shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -135,7 +135,7 @@ def _others(data: ScalingData, x: Scale, high: float, bottom: float) -> list[Mar
     if data.references:
         highest = max(data.references, key=lambda point: point.value)
         at = x.at(highest.samples)
-        text = f"published, {fmt.samples_short(highest.samples)}"
+        text = f"published, {highest.size_text.text}"
         marks.append(Text(x=at, y=_y(highest.value, high, bottom) - 10, dx=6, text=text, css="t2 halo", anchor="end"))
     for point in data.excluded:
         y = _y(point.value, high, bottom)
