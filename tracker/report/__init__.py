@@ -7,7 +7,6 @@ import sys
 from types import ModuleType
 from typing import Any
 
-import tracker
 from tracker.report.build import build
 from tracker.report.context import MemoContext
 from tracker.report.explore import render_explore
@@ -38,7 +37,8 @@ class _CallableRoom(ModuleType):
 
     def __call__(self, **options: Any) -> Any:
         """Write memos; see `tracker.write_reports`."""
-        return tracker.write_reports(**options)
+        # Looked up, not imported: the function lives above this room.
+        return sys.modules["tracker"].write_reports(**options)
 
 
 sys.modules[__name__].__class__ = _CallableRoom
