@@ -82,7 +82,7 @@ def test_a_process_killed_at_some_points_loses_and_doubles_nothing(
 ) -> None:
     folder = tmp_path / f"crash-{uuid.uuid4().hex[:8]}"
 
-    tried, _ = crash(sqlite_uri(sqlite_folder / "mlflow.db"), folder, first=5, step=9, limit=6)
+    tried, _ = crash(sqlite_uri(sqlite_folder / "mlflow.db"), folder, first=11, step=12, limit=3)
 
     met = assert_every_run_is_there_once_and_whole(sqlite_store, folder)
     assert met["stored"] == tried
@@ -115,12 +115,17 @@ from tests.store import samples
 from tracker.store.mlflow_open import configure_mlflow, open_store
 from tracker.store.spool import Spool
 from tracker.store.sync import log
-uri, folder, index, experiment, count, same = sys.argv[1], Path(sys.argv[2]), sys.argv[3], *sys.argv[4:7]
+uri, folder = sys.argv[1], Path(sys.argv[2])
+index, processes, experiment, count, same = sys.argv[3:8]
 import os; configure_mlflow(os.environ); import mlflow.store.tracking.sqlalchemy_store
-(folder / f"ready-{index}").touch()
-while not (folder / "go").exists():
-    time.sleep(0.005)
+def meet(place):
+    (folder / f"{place}-{index}").touch()
+    while len(list(folder.glob(f"{place}-*"))) < int(processes):
+        time.sleep(0.003)
+meet("start")
 for i in range(int(count)):
+    if same == "same":
+        meet(f"run{i}")
     name = f"run {i}" if same == "same" else f"run {index} {i}"
     run = samples.run(name, experiment=experiment, record_id=f"{experiment} {name}")
     logged = log(run, open_store(uri, environ={}), Spool(folder / f"spool-{index}"))
@@ -130,23 +135,17 @@ for i in range(int(count)):
 
 def race(uri: str, folder: Path, experiment: str, *, processes: int, count: int = 1, same: bool = False) -> list[str]:
     """Let several processes log at the same moment and return what they printed."""
-    import time
-
     folder.mkdir()
     kind = "same" if same else "own"
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", RACE, uri, str(folder), str(index), experiment, str(count), kind],
+            [sys.executable, "-c", RACE, uri, str(folder), str(index), str(processes), experiment, str(count), kind],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
         for index in range(processes)
     ]
-    deadline = time.monotonic() + 120
-    while len(list(folder.glob("ready-*"))) < processes and time.monotonic() < deadline:
-        time.sleep(0.02)
-    (folder / "go").touch()
     printed: list[str] = []
     for process in started:
         out, err = process.communicate(timeout=300)

@@ -283,22 +283,6 @@ def test_missing_artifacts_are_told_with_where_they_should_be(
     assert str(sqlite_folder / "artifacts") in caught.value.where
 
 
-def test_two_whole_copies_of_a_record_become_one(sqlite_store: MlflowStore, make_run: MakeRun, experiment: str) -> None:
-    from tracker.store import codec, mlflow_write
-
-    run = make_run()
-    sqlite_store.save(run)
-    client, number = client_of(sqlite_store), sqlite_store.experiment_id(experiment)
-    prepared = mlflow_write.prepare(run, content_sha256=codec.content_digest(run), decision_concurrency=None)
-    copy = mlflow_write.create(client, prepared, number)
-    mlflow_write.write(client, prepared, copy, number)
-    assert len(sqlite_store.query(Query(experiment=experiment))) == 2
-
-    kept = sqlite_store.save(run)
-
-    assert [item.run_id for item in sqlite_store.query(Query(experiment=experiment))] == [kept]
-
-
 def test_a_campaign_opens_with_a_house_view(mlflow_store: MlflowStore, make_run: MakeRun, experiment: str) -> None:
     import base64
     import zlib
@@ -312,3 +296,90 @@ def test_a_campaign_opens_with_a_house_view(mlflow_store: MlflowStore, make_run:
     assert view["name"] == "tracker"
     assert "metrics.`accept_length`" in state["selectedColumns"]
     assert shown.tags["mlflow.experimentKind"] == "custom_model_development"
+
+
+def written_beside(store: MlflowStore, run: LoggedRun, *, whole: bool = True) -> str:
+    """Write a second copy of a run, as another machine does that looked before the first one was there."""
+    from tracker.store import codec, mlflow_write
+
+    client = client_of(store)
+    experiment = client.get_experiment(store.experiment_id(run.record.experiment))
+    prepared = mlflow_write.prepare(run, content_sha256=codec.content_digest(run), decision_concurrency=None)
+    run_id = mlflow_write.create(client, prepared, experiment.experiment_id)
+    if whole:
+        mlflow_write.write(client, prepared, run_id, experiment)
+    return run_id
+
+
+def active_runs(store: MlflowStore, experiment: str) -> set[str]:
+    found = client_of(store).search_runs([store.experiment_id(experiment)])
+    return {run.info.run_id for run in found}
+
+
+def test_of_several_whole_copies_the_one_with_the_smallest_id_stays(
+    sqlite_store: MlflowStore, make_run: MakeRun, experiment: str
+) -> None:
+    run = make_run()
+    ids = {sqlite_store.save(run), *(written_beside(sqlite_store, run) for _ in range(3))}
+
+    kept = sqlite_store.save(run)
+
+    assert kept == min(ids)
+    assert active_runs(sqlite_store, experiment) == {kept}
+
+
+def test_a_half_written_copy_beside_a_whole_one_is_removed(
+    sqlite_store: MlflowStore, make_run: MakeRun, experiment: str
+) -> None:
+    run = make_run()
+    run_id = sqlite_store.save(run)
+    written_beside(sqlite_store, run, whole=False)
+
+    assert sqlite_store.save(run) == run_id
+    assert active_runs(sqlite_store, experiment) == {run_id}
+
+
+def test_a_copy_that_is_finished_while_it_is_discarded_stays(
+    sqlite_store: MlflowStore, make_run: MakeRun, experiment: str
+) -> None:
+    from tracker.store.mlflow_once import discard
+
+    run = make_run()
+    sqlite_store.save(make_run("makes the experiment"))
+    run_id = written_beside(sqlite_store, run)
+
+    assert discard(client_of(sqlite_store), run_id) is True
+    assert run_id in active_runs(sqlite_store, experiment)
+
+
+def test_of_two_whole_copies_with_other_content_a_writer_takes_back_its_own(
+    sqlite_store: MlflowStore, make_run: MakeRun, experiment: str
+) -> None:
+    from tracker.store import codec
+    from tracker.store.mlflow_once import settle
+
+    theirs = sqlite_store.save(make_run())
+    changed = make_run(role="baseline")
+    own = written_beside(sqlite_store, changed)
+    number = sqlite_store.experiment_id(experiment)
+
+    left = settle(
+        client_of(sqlite_store), changed.record.record_id, [number],
+        content_sha256=codec.content_digest(changed), own=own,
+    )  # fmt: skip
+
+    assert left is not None
+    assert left.info.run_id == theirs
+    assert active_runs(sqlite_store, experiment) == {theirs}
+
+
+def test_a_half_written_run_of_another_content_is_replaced(
+    sqlite_store: MlflowStore, make_run: MakeRun, experiment: str
+) -> None:
+    sqlite_store.save(make_run("makes the experiment"))
+    half = written_beside(sqlite_store, make_run(role="baseline"), whole=False)
+
+    run_id = sqlite_store.save(make_run())
+
+    assert half not in active_runs(sqlite_store, experiment)
+    assert sqlite_store.load(run_id).record == make_run().record

@@ -105,6 +105,7 @@ def test_a_server_that_takes_the_call_and_says_nothing_is_given_up(
         open_store(silent_server, environ={}).experiments()
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_between_two_calls_is_told_within_seconds(
     tmp_path: Path, empty_database: Path, make_run: MakeRun
 ) -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-import platformdirs
-
 from tracker.errors import StoreError
 from tracker.store.failures import StoreDownError
 from tracker.store.mlflow_errors import store_errors
@@ -76,6 +74,9 @@ def resolve_uri(uri: str | None = None, *, environ: Mapping[str, str], data_dir:
     for name in URI_VARIABLES:
         if environ.get(name):
             return _resolved(environ[name], name)
+    # Here, not above: a GPU host that only fills a spool has neither this package nor MLflow.
+    import platformdirs
+
     folder = data_dir or platformdirs.user_data_path("tracker", appauthor=False)
     path = folder.expanduser().absolute() / DATABASE_NAME
     return ResolvedUri(uri=sqlite_uri(path), source="default", is_default=True, exists=path.is_file())
@@ -101,6 +102,8 @@ def open_store(
     Raises:
         StoreError: A kind of URI that cannot hold runs.
     """
+    import platformdirs
+
     from tracker.store.mlflow_store import MlflowStore
 
     resolved = resolve_uri(uri, environ=environ, data_dir=data_dir)

@@ -13,7 +13,15 @@ from tracker.domain.campaign import Campaign
 from tracker.domain.measurement import RequestRow
 from tracker.domain.record import Amendment, LoggedRun, StoredRun
 from tracker.errors import RunNotFoundError
-from tracker.store import codec, mlflow_amend, mlflow_experiments, mlflow_open, mlflow_read, mlflow_write
+from tracker.store import (
+    codec,
+    mlflow_amend,
+    mlflow_experiments,
+    mlflow_once,
+    mlflow_open,
+    mlflow_read,
+    mlflow_write,
+)
 from tracker.store.base import Query
 from tracker.store.conflict import conflict
 from tracker.store.failures import ContendedError
@@ -139,11 +147,14 @@ class MlflowStore:
         record = run.record
         with self._errors(f"the run {record.name!r} could not be stored"):
             experiments = mlflow_experiments.find_experiments(self._client)
-            earlier = self._runs_of(record.record_id, experiments)
-            complete = [stored for stored in earlier if mlflow_read.is_complete(stored)]
+            ids = [item.experiment_id for item in experiments.values()]
+            earlier = mlflow_once.runs_of(self._client, record.record_id, ids)
+            complete = mlflow_once.whole(earlier)
             if complete:
-                run_id = self._confirmed(complete[0], run, content)
-                return self._settled(record.record_id, run_id, experiments) if len(earlier) > 1 else run_id
+                stored: Any | None = complete[0]
+                if len(earlier) > 1:
+                    stored = mlflow_once.settle(self._client, record.record_id, ids, content_sha256=content)
+                return self._confirmed(stored, run, content)
             experiment = experiments.get(record.experiment) or self._make_experiment(record.experiment)
             return self._write(run, content, experiment, half_written=earlier)
 
@@ -165,19 +176,15 @@ class MlflowStore:
         root = mlflow_open.artifact_root(self._full_uri)
         return mlflow_experiments.make_experiment(self._client, name, root=root, view=house_view())
 
-    def _runs_of(self, record_id: str, experiments: dict[str, Any]) -> list[Any]:
-        """Return all runs of a record, complete ones first, in an order on which all processes agree."""
-        ids = [item.experiment_id for item in experiments.values()]
-        found = mlflow_read.search(self._client, ids, mlflow_read.record_condition(record_id))
-        runs = [run for run in found if run.data.tags.get(mlflow_write.RECORD_ID) == record_id]
-        return sorted(runs, key=lambda run: (not mlflow_read.is_complete(run), run.info.run_id))
-
-    def _confirmed(self, stored: Any, run: LoggedRun, content: str) -> str:
+    def _confirmed(self, stored: Any | None, run: LoggedRun, content: str) -> str:
         """Return the id of a run that is stored already.
 
         Raises:
             RecordConflictError: It is stored with other content.
+            ContendedError: It was there a moment ago.
         """
+        if stored is None:
+            raise ContendedError(f"the run {run.record.name!r} was deleted while it was stored", where=self.uri)
         run_id = str(stored.info.run_id)
         if stored.data.tags.get(mlflow_write.CONTENT_SHA256) != content:
             raise conflict(self._by_id(run_id), run.record, where=self.uri)
@@ -189,34 +196,17 @@ class MlflowStore:
         campaign = mlflow_experiments.read_campaign(experiment)
         decision = None if campaign is None else campaign.decision_concurrency
         prepared = mlflow_write.prepare(run, content_sha256=content, decision_concurrency=decision)
-        run_id = self._resumable(prepared, experiment, half_written)
+        client, number = self._client, experiment.experiment_id
+        run_id = mlflow_once.resumable(
+            client, half_written, record_sha256=prepared.tags[mlflow_write.RECORD_SHA256], experiment_id=number
+        )
         if run_id is None:
-            run_id = mlflow_write.create(self._client, prepared, experiment.experiment_id)
-        mlflow_write.write(self._client, prepared, run_id, experiment.experiment_id)
-        return self._settled(run.record.record_id, run_id, {experiment.name: experiment})
-
-    def _resumable(self, prepared: mlflow_write.Prepared, experiment: Any, half_written: list[Any]) -> str | None:
-        """Return the half-written run that holds the beginning of exactly this one; delete any other."""
-        wanted = prepared.tags[mlflow_write.RECORD_SHA256]
-        kept = None
-        for run in half_written:
-            same = run.data.tags.get(mlflow_write.RECORD_SHA256) == wanted
-            if kept is None and same and run.info.experiment_id == experiment.experiment_id:
-                kept = str(run.info.run_id)
-            else:
-                self._client.delete_run(run.info.run_id)
-        return kept
-
-    def _settled(self, record_id: str, run_id: str, experiments: dict[str, Any]) -> str:
-        """Return the id under which the record is stored once; two machines may have written it at the same time.
-
-        Both look after they have finished, both see the same order, and both delete all but the first.
-        """
-        runs = self._runs_of(record_id, experiments)
-        kept = str(runs[0].info.run_id) if runs else run_id
-        for other in runs[1:]:
-            self._client.delete_run(other.info.run_id)
-        return kept
+            run_id = mlflow_write.create(client, prepared, number)
+        mlflow_write.write(client, prepared, run_id, experiment)
+        if not mlflow_once.has_copies(client, run.record.record_id, run_id, [number]):
+            return run_id
+        stored = mlflow_once.settle(client, run.record.record_id, [number], content_sha256=content, own=run_id)
+        return self._confirmed(stored, run, content)
 
     def _by_id(self, run_id: str) -> StoredRun:
         run = self._client.get_run(run_id)

@@ -23,6 +23,8 @@ REQUEST_ROWS = "tracker.request_rows"
 MODEL_ID = "drafter.model_id"
 NOTE = "mlflow.note.content"
 DATASET_DIGEST_CHARACTERS = 28
+BATCH_PARAMS = 100
+BATCH_ITEMS = 1000
 LINKED_PREFIXES = ("bench/", "category/", "position/", "train/")
 
 
@@ -72,23 +74,29 @@ def create(client: Any, prepared: Prepared, experiment_id: str) -> str:
     return str(created.info.run_id)
 
 
-def write(client: Any, prepared: Prepared, run_id: str, experiment_id: str) -> None:
-    """Write everything into a run and finish it. Writing the same again over a half-written run does no harm."""
+def write(client: Any, prepared: Prepared, run_id: str, experiment: Any) -> None:
+    """Write everything into a run and finish it. Writing the same again over a half-written run does no harm.
+
+    The mark that the run is complete travels as a tag of the one batch, which comes last: within a batch MLflow's
+    stores write parameters, metrics and tags in this order (3.17, `SqlAlchemyStore.log_batch`; the crash tests prove
+    it). What does not fit into one request is split by the client, and then the mark is a call of its own.
+    """
     from mlflow.entities import Param, RunTag
 
     record = prepared.run.record
     is_training = record.kind == "training"
-    model_id = drafter_model(client, record, experiment_id, source_run_id=run_id if is_training else None)
+    model_id = drafter_model(client, record, experiment, source_run_id=run_id if is_training else None)
     dataset = _dataset(record)
     _link(client, record, run_id, model_id, dataset)
-    client.log_batch(
-        run_id,
-        metrics=[_metric(value, record, model_id, dataset) for value in prepared.projection.metrics],
-        params=[Param(key, value) for key, value in prepared.projection.params.items()],
-        tags=[] if model_id is None else [RunTag(MODEL_ID, model_id)],
-    )
     log_files(client, run_id, prepared.files)
-    client.set_tag(run_id, COMPLETE, "true")
+    metrics = [_metric(value, record, model_id, dataset) for value in prepared.projection.metrics]
+    params = [Param(key, value) for key, value in prepared.projection.params.items()]
+    tags = [] if model_id is None else [RunTag(MODEL_ID, model_id)]
+    mark = RunTag(COMPLETE, "true")
+    is_one_request = len(params) <= BATCH_PARAMS and len(metrics) + len(params) + len(tags) < BATCH_ITEMS
+    client.log_batch(run_id, metrics=metrics, params=params, tags=[*tags, mark] if is_one_request else tags)
+    if not is_one_request:
+        client.set_tag(run_id, mark.key, mark.value)
     finish(client, run_id, record)
 
 
