@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracker.domain.redacted_tables import redact_columns
+
 REDACTED = "[redacted]"
 
 _SENSITIVE_WORDS = (
@@ -47,6 +49,12 @@ _QUOTED = r"""\\+"(?:(?!\\+").)*+\\+"|\\+'(?:(?!\\+').)*+\\+'|"(?:[^"\\]|\\.)*+"
 _PAIR_VALUE = re.compile(rf"""{_QUOTED}|[^\s"'&;]+""", re.DOTALL)
 _FLAG_VALUE = re.compile(rf"""{_QUOTED}|\S+""", re.DOTALL)
 _LINE_VALUE = re.compile(r".+")
+# {'name': 'HF_TOKEN', 'value': '...'} in a log, and the two lines of a Kubernetes manifest.
+_NAMED_VALUE = re.compile(
+    rf"""(?P<head>\bname\\*["']?\s*[:=]\s*\\*["']?(?P<name>[A-Za-z][\w.-]{{0,80}})\\*["']?,?\s{{0,20}}"""
+    rf"""\\*["']?value\\*["']?\s*[:=]\s*)(?P<value>{_QUOTED}|[^\s,}}]+)""",
+    re.DOTALL,
+)
 _AUTH_HEADER = re.compile(
     r"""(?i)(?P<head>authorization\\*["']?\s*[:=]\s*\\*["']?(?:bearer|basic|digest|negotiate|token)\s+)[^\s"'\\]+"""
 )
@@ -142,6 +150,7 @@ def redact_text(text: str) -> str:
     text = _PEM.sub(REDACTED, text)
     text = _URL_USERINFO.sub(rf"\g<scheme>{REDACTED}@", text)
     text = _SIGNED_QUERY.sub(rf"\g<1>{REDACTED}", text)
+    text = _NAMED_VALUE.sub(_named_value, text)
     text = _replace_values(text, _LINE, _LINE_VALUE)
     text = _AUTH_HEADER.sub(rf"\g<head>{REDACTED}", text)
     text = _BEARER.sub(rf"\g<1>{REDACTED}", text)
@@ -153,7 +162,8 @@ def redact_text(text: str) -> str:
 def redact_bytes(body: bytes) -> bytes:
     """Return a file or answer without its secrets; unchanged to the byte where it holds none.
 
-    JSON is read as such, so that a secret key is found whatever its value looks like; other texts by `redact_text`.
+    JSON is read as such, so that a secret key is found whatever its value looks like, and so are the columns of a
+    table; other texts by `redact_text`.
     """
     text = body.decode("utf-8", "surrogateescape")
     parsed = _parse_json(text)
@@ -162,7 +172,8 @@ def redact_bytes(body: bytes) -> bytes:
         return (
             body if redacted == parsed else json.dumps(redacted, ensure_ascii=False).encode("utf-8", "surrogateescape")
         )
-    return redact_text(text).encode("utf-8", "surrogateescape")
+    table = redact_columns(text, is_secret_name, REDACTED)
+    return redact_text(table).encode("utf-8", "surrogateescape")
 
 
 def mask_user(name: str) -> str:
@@ -240,6 +251,13 @@ def _replace_values(text: str, head: re.Pattern[str], value: re.Pattern[str]) ->
             parts += [text[done : held.start()], _stand_in(name, held[0])]
             done = position = held.end()
     return "".join([*parts, text[done:]])
+
+
+def _named_value(match: re.Match[str]) -> str:
+    """Return a name and its value as two entries, the value replaced where the name is a secret's."""
+    if not is_secret_name(match["name"]):
+        return match[0]
+    return match["head"] + _stand_in(match["name"], match["value"])
 
 
 def _stand_in(name: str, value: str) -> str:

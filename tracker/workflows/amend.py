@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracker.domain.cleaning import cleaned
 from tracker.domain.record import Amendment, Role, StoredRun, Validity
 from tracker.environment.provenance import user
 from tracker.errors import UsageError
@@ -67,5 +68,5 @@ def amend_run(request: AmendRequest, session: Session) -> StoredRun:
     if not given:
         raise UsageError("nothing to change", hint="Name at least one option, e.g. --validity suspect --reason TEXT.")
     author = user(session.environ)
-    amendment = Amendment(at=session.now, by=author, changes=given, reason=request.reason)
+    amendment = Amendment(at=session.now, by=author, changes=cleaned(given), reason=cleaned(request.reason))
     return store.amend(run.run_id, amendment)

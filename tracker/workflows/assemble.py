@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from tracker import checkpoints, engines, lint
 from tracker.domain.checkpoint import Checkpoint
+from tracker.domain.cleaning import cleaned
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, RequestRow
 from tracker.domain.provenance import InputFile, Provenance
@@ -61,7 +62,7 @@ class RunFacts:
 
 
 def assemble(imported: ImportedRun, facts: RunFacts, provenance: Provenance) -> LoggedRun:
-    """Return one record with its checks run."""
+    """Return one record with its checks run, and without secrets whatever they were written in."""
     server = _server(imported, facts)
     speculation = (engines.speculation(server) if server else None) or imported.speculation
     declared = facts.campaign.drafter(_drafter_name(imported, speculation)) if facts.campaign else None
@@ -104,7 +105,8 @@ def assemble(imported: ImportedRun, facts: RunFacts, provenance: Provenance) -> 
         note=facts.note or imported.note,
     )
     requests = tuple(_request_at_load(row, facts.concurrency) for row in imported.requests)
-    return LoggedRun(record=record, requests=requests, attachments=facts.server.attachments + facts.attachments)
+    attachments = facts.server.attachments + facts.attachments
+    return LoggedRun(record=cleaned(record), requests=cleaned(requests), attachments=attachments)
 
 
 def record_id(inputs: Sequence[InputFile]) -> str:
