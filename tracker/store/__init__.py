@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracker.store.base import Query, RunStore
+from tracker.store.base import Query, ReportRun, RunStore, StoredReport
 from tracker.store.memory import MemoryStore
 from tracker.store.mlflow_open import ResolvedUri, open_store, resolve_uri
 from tracker.store.spool import Spool
@@ -12,9 +12,11 @@ __all__ = [
     "Logged",
     "MemoryStore",
     "Query",
+    "ReportRun",
     "ResolvedUri",
     "RunStore",
     "Spool",
+    "StoredReport",
     "SyncOutcome",
     "log",
     "log_many",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -24,6 +24,48 @@ class Query:
     """Logged at or after, UTC."""
     logged_until: datetime | None = None
     """Logged before, UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRun:
+    """A memo to be kept in the store as a run of kind `report`."""
+
+    key: str
+    """Names the memo within its campaign; the same key again replaces the memo, e.g. `2026-11-30-campaign`."""
+    generated_at: datetime
+    """When the memo was made, UTC."""
+    verdict: str
+    """faster, slower, undecided or mixed; or the state of a memo that compares nothing."""
+    headline: str
+    """What the memo says in a sentence."""
+    files: Mapping[str, bytes]
+    """Artifacts by name: memo.html, memo.txt, memo.json, explore.html."""
+    run_ids: tuple[str, ...] = ()
+    """Runs the memo rests on; each gets the memo's id as its tag `tracker.report`."""
+    params: Mapping[str, str] = field(default_factory=dict)
+    """Window, memo number, what it was made with."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Numbers worth a column, e.g. `report/speedup`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReport:
+    """A memo as read back from a store."""
+
+    run_id: str
+    """Id of its run."""
+    experiment: str
+    """Campaign."""
+    key: str
+    """Name of the memo within its campaign."""
+    generated_at: datetime
+    """When it was made, UTC."""
+    url: str | None = None
+    """Link to it in the MLflow UI; None for an embedded store without a server."""
+    memo_json: bytes
+    """Its memo.json."""
+    decision_json: bytes | None = None
+    """The decision taken on it; None while there is none."""
 
 
 class RunStore(Protocol):
@@ -86,4 +128,34 @@ class RunStore(Protocol):
 
     def save_many(self, runs: Iterable[LoggedRun]) -> tuple[str, ...]:
         """Store several runs, in order."""
+        ...
+
+    def save_report(self, experiment: str, memo: ReportRun) -> StoredReport:
+        """Store a memo with its campaign and link the runs it rests on to it; the same key again replaces it.
+
+        Reports are no runs: `query` and `load` do not see them.
+
+        Raises:
+            StoreError: There is no such campaign.
+        """
+        ...
+
+    def save_decision(self, report_id: str, decision: bytes) -> None:
+        """Keep the decision taken on a memo with it.
+
+        Raises:
+            RunNotFoundError: No memo has this id.
+        """
+        ...
+
+    def report(self, report_id: str) -> StoredReport:
+        """Return one memo by the id of its run.
+
+        Raises:
+            RunNotFoundError: No memo has this id.
+        """
+        ...
+
+    def reports(self, experiment: str) -> tuple[StoredReport, ...]:
+        """Return the memos of a campaign, oldest first; an unknown campaign has none."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from tracker.domain.record import Amendment, LoggedRun, StoredRun
 from tracker.errors import RunNotFoundError
 from tracker.store import codec
 from tracker.store.amending import apply_amendment
-from tracker.store.base import Query
+from tracker.store.base import Query, ReportRun, StoredReport
 from tracker.store.conflict import conflict
 from tracker.store.matching import MIN_PREFIX, check_experiment_name, matches, no_campaign, oldest_first, the_only_run
 
@@ -38,6 +39,7 @@ class MemoryStore:
         """Start empty."""
         self._runs: dict[str, _Kept] = {}
         self._campaigns: dict[str, bytes | None] = {}
+        self._reports: dict[str, StoredReport] = {}
 
     def save(self, run: LoggedRun) -> str:
         """Store a run and return its id; see RunStore."""
@@ -103,6 +105,38 @@ class MemoryStore:
     def experiment_url(self, experiment: str) -> str | None:
         """Return None: there is no page to link to."""
         return None
+
+    def save_report(self, experiment: str, memo: ReportRun) -> StoredReport:
+        """Keep a memo; see RunStore. Runs carry no tags of the store's own here, so none links back."""
+        self.experiment_id(experiment)
+        report_id = hashlib.sha256(f"{experiment}\n{memo.key}".encode()).hexdigest()[:32]
+        earlier = self._reports.get(report_id)
+        self._reports[report_id] = StoredReport(
+            run_id=report_id,
+            experiment=experiment,
+            key=memo.key,
+            generated_at=memo.generated_at,
+            memo_json=memo.files["memo.json"],
+            decision_json=None if earlier is None else earlier.decision_json,
+        )
+        return self._reports[report_id]
+
+    def save_decision(self, report_id: str, decision: bytes) -> None:
+        """Keep the decision taken on a memo; see RunStore."""
+        self._reports[report_id] = dataclasses.replace(self.report(report_id), decision_json=decision)
+
+    def report(self, report_id: str) -> StoredReport:
+        """Return one memo by its id; see RunStore."""
+        if report_id not in self._reports:
+            raise RunNotFoundError(
+                f"the run {report_id} is no memo", where=self.uri, hint="`tracker report` writes memos"
+            )
+        return self._reports[report_id]
+
+    def reports(self, experiment: str) -> tuple[StoredReport, ...]:
+        """Return the memos of a campaign, oldest first; see RunStore."""
+        found = [memo for memo in self._reports.values() if memo.experiment == experiment]
+        return tuple(sorted(found, key=lambda memo: (memo.generated_at, memo.run_id)))
 
     def _kept(self, run_id: str) -> _Kept:
         if run_id not in self._runs:

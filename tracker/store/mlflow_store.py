@@ -20,9 +20,10 @@ from tracker.store import (
     mlflow_once,
     mlflow_open,
     mlflow_read,
+    mlflow_reports,
     mlflow_write,
 )
-from tracker.store.base import Query
+from tracker.store.base import Query, ReportRun, StoredReport
 from tracker.store.conflict import conflict
 from tracker.store.failures import ContendedError
 from tracker.store.matching import MIN_PREFIX, check_experiment_name, matches, no_campaign, oldest_first, the_only_run
@@ -141,6 +142,38 @@ class MlflowStore:
         with self._errors(f"the campaign {experiment!r} could not be read"):
             found = self._campaigns().get(experiment)
         return None if found is None else f"{self.uri}{UI}{found.experiment_id}/runs"
+
+    def save_report(self, experiment: str, memo: ReportRun) -> StoredReport:
+        """Store a memo with its campaign; see RunStore."""
+        number = self.experiment_id(experiment)
+        with self._errors(f"the memo {memo.key!r} could not be stored"):
+            run_id = mlflow_reports.save(self._client, number, memo)
+        return self.report(run_id)
+
+    def save_decision(self, report_id: str, decision: bytes) -> None:
+        """Keep the decision taken on a memo with it; see RunStore."""
+        with self._errors(f"the decision on the memo {report_id} could not be stored"):
+            mlflow_reports.find(self._client, report_id, where=self.uri)
+            mlflow_reports.keep_decision(self._client, report_id, decision)
+
+    def report(self, report_id: str) -> StoredReport:
+        """Return one memo by the id of its run; see RunStore."""
+        with self._errors(f"the memo {report_id} could not be read"):
+            run = mlflow_reports.find(self._client, report_id, where=self.uri)
+            return self._report(run, self._client.get_experiment(run.info.experiment_id).name)
+
+    def reports(self, experiment: str) -> tuple[StoredReport, ...]:
+        """Return the memos of a campaign, oldest first; see RunStore."""
+        with self._errors(f"the memos of {experiment!r} could not be read"):
+            campaign = self._campaigns().get(experiment)
+            if campaign is None:
+                return ()
+            runs = mlflow_reports.find_all(self._client, campaign.experiment_id)
+            found = [self._report(run, experiment) for run in runs]
+        return tuple(sorted(found, key=lambda memo: (memo.generated_at, memo.run_id)))
+
+    def _report(self, run: Any, experiment: str) -> StoredReport:
+        return mlflow_reports.stored(self._client, run, experiment=experiment, url=self._run_url(run))
 
     def _save(self, run: LoggedRun, content: str) -> str:
         """Store a run; a second call finds and completes whatever the first one left."""
