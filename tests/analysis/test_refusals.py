@@ -99,6 +99,9 @@ def test_simulated_acceptance_serves_step_time_only() -> None:
     point = next(item for item in found.points if item.name == "forced")
 
     assert found.verdict.status == "undecided"
+    assert found.verdict.by_concurrency[0].reason is not None
+    assert "forced ran with simulated acceptance" in found.verdict.by_concurrency[0].reason
+    assert "measure again with real drafts" in found.verdict.by_concurrency[0].reason
     assert point.step_time_only
     assert point.accept_length.value is None
     assert point.break_even is not None
@@ -199,6 +202,26 @@ def test_one_configuration_started_twice_lends_its_noise_to_every_interval() -> 
         assert right.throughput_tok_s.half_width > 3 * left.throughput_tok_s.half_width
     assert "noise between runs" in topics(noisy)
     assert "noise between runs" not in topics(quiet)
+
+
+def test_the_smallest_effect_and_equivalence_are_said_in_words() -> None:
+    (load,) = analysed(BASE, run("spec", speed="91.0", length="2.40")).verdict.by_concurrency
+
+    assert load.smallest_detectable is not None
+    assert load.smallest_detectable_note is not None
+    assert f"{100 * load.smallest_detectable:.1f} %" in load.smallest_detectable_note
+    assert load.equivalence_margin == 0.02
+    assert load.equivalence == "undecided"
+    assert load.equivalence_note == "Neither a difference nor equivalence within 2.0 % is shown."
+    assert {part.name for part in load.parts} == {"prompts", "baseline drift", "noise between runs", "rounding"}
+
+
+def test_void_candidates_are_named_where_none_is_left() -> None:
+    wrong = run("wrong", speed="300.0", length="3.90", validity="invalid", validity_reason="GPU was throttled")
+    (load,) = analysed(BASE, wrong).verdict.by_concurrency
+
+    assert load.reason is not None
+    assert "wrong (marked invalid: GPU was throttled)" in load.reason
 
 
 def test_a_break_even_above_the_chain_is_called_out_of_reach() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from tracker.analysis.acceptance import (
     chain_length,
     constant_acceptance,
+    harmonic_length,
     length_from_conditional,
     rejections_explained,
     vocabulary_ceiling,
@@ -17,9 +18,13 @@ from tracker.analysis.observations import Observation
 from tracker.analysis.priors import Priors
 from tracker.analysis.readings import by_prompt, length_log_se, ratio_log_se
 from tracker.analysis.results import AcceptanceProfile, CategoryAcceptance, PositionAcceptance, VocabularyCeiling
+from tracker.analysis.scaling_points import training_of
 from tracker.analysis.uncertainty import Spread, around
+from tracker.analysis.words import listed, size
 from tracker.domain.estimate import Estimate
 from tracker.domain.measurement import RequestRow
+from tracker.domain.record import StoredRun
+from tracker.domain.training import Training
 
 # Loads are pooled while their accept lengths agree within this share.
 _SAME_LENGTH_FRACTION = 0.05
@@ -27,7 +32,12 @@ _SAME_LENGTH_FRACTION = 0.05
 Clusters = Sequence[tuple[float, float]]
 
 
-def profile(observations: Sequence[Observation], best: Observation | None, priors: Priors) -> AcceptanceProfile:
+def profile(
+    observations: Sequence[Observation],
+    best: Observation | None,
+    priors: Priors,
+    trainings: Sequence[StoredRun] = (),
+) -> AcceptanceProfile:
     """Return the acceptance profile of the best candidate, its loads pooled while accept length agrees between them."""
     if best is None:
         return AcceptanceProfile(reason="no usable speculative run")
@@ -43,7 +53,37 @@ def profile(observations: Sequence[Observation], best: Observation | None, prior
         per_category=categories,
         vocabulary=_vocabulary(best, positions, priors),
         reason=f"Acceptance {' and '.join(missing)} was not recorded." if missing else None,
+        mix_accept_length=_mix(categories),
+        training_note=_training_note(best, training_of(best.record, trainings)),
     )
+
+
+def _mix(categories: Sequence[CategoryAcceptance]) -> float | None:
+    pairs = [
+        (item.accept_length.value, item.token_share)
+        for item in categories
+        if item.accept_length.value is not None and item.token_share is not None
+    ]
+    if not pairs or len(pairs) < len(categories):
+        return None
+    return harmonic_length([length for length, _ in pairs], [share for _, share in pairs])
+
+
+def _training_note(best: Observation, training: Training | None) -> str | None:
+    """Return the trainer's own metric beside the served accept length: it informs and replaces nothing."""
+    if training is None or best.length is None:
+        return None
+    served = f"{best.length.value:.2f} tokens a step were served. Only what was served is in any fit."
+    accuracy = training.validation_position_accuracy
+    if accuracy:
+        told = listed([f"{rate:.2f}" for rate in accuracy])
+        implied = length_from_conditional(accuracy)
+        return f"The trainer's accuracy by position, teacher-forced, is {told}: {implied:.2f} tokens a step; {served}"
+    reported = [point for point in training.history if "acc" in point.name.lower()]
+    if not reported:
+        return None
+    last = max(reported, key=lambda point: (point.step, point.name))
+    return f"The trainer reports {last.name} {last.value:.3f} at step {size(last.step)}; {served}"
 
 
 def _pooled_loads(observations: Sequence[Observation], best: Observation) -> list[Observation]:
@@ -106,6 +146,7 @@ def _categories(loads: Sequence[Observation], rows: Sequence[RequestRow]) -> tup
     if not grouped:
         return _categories_from_cells(loads)
     found = []
+    whole = sum(_tokens(members) for members in grouped.values())
     for name, members in grouped.items():
         sums = [_sums(group) for group in by_prompt(members).values()] or [_sums([row]) for row in members]
         tokens, steps = math.fsum(first for first, _ in sums), math.fsum(second for _, second in sums)
@@ -118,8 +159,13 @@ def _categories(loads: Sequence[Observation], rows: Sequence[RequestRow]) -> tup
             if relative is None
             else around(value, Spread(sd=relative, df=len(sums) - 1))
         )
-        found.append(CategoryAcceptance(category=name, accept_length=length, requests=len(members)))
+        share = _tokens(members) / whole if whole else None
+        found.append(CategoryAcceptance(category=name, accept_length=length, requests=len(members), token_share=share))
     return _best_first(found)
+
+
+def _tokens(rows: Sequence[RequestRow]) -> int:
+    return sum(row.output_tokens for row in rows if row.output_tokens is not None)
 
 
 def _sums(rows: Sequence[RequestRow]) -> tuple[float, float]:
@@ -135,6 +181,14 @@ def _sums(rows: Sequence[RequestRow]) -> tuple[float, float]:
 def _categories_from_cells(loads: Sequence[Observation]) -> tuple[CategoryAcceptance, ...]:
     found = []
     for item in loads[:1]:
+        whole = sum(
+            cell.output_tokens
+            for cell in item.record.measurements
+            if cell.category is not None
+            and cell.repeat is None
+            and cell.concurrency == item.concurrency
+            and cell.output_tokens is not None
+        )
         for cell in item.record.measurements:
             length = cell.accept_length
             if (
@@ -151,7 +205,10 @@ def _categories_from_cells(loads: Sequence[Observation]) -> tuple[CategoryAccept
                 else around(length, Spread(sd=relative, df=math.inf))
             )
             answered = 0 if cell.requests_completed is None else cell.requests_completed
-            found.append(CategoryAcceptance(category=cell.category, accept_length=estimate, requests=answered))
+            share = cell.output_tokens / whole if whole and cell.output_tokens is not None else None
+            found.append(
+                CategoryAcceptance(category=cell.category, accept_length=estimate, requests=answered, token_share=share)
+            )
     return _best_first(found)
 
 

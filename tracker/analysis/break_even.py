@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tracker.analysis.noise import BaselineDrift, BetweenRunNoise, ratio_components
 from tracker.analysis.observations import Observation
 from tracker.analysis.results import BreakEven, Configuration
-from tracker.analysis.uncertainty import Component, Spread, combine, rounding_component
+from tracker.analysis.uncertainty import Component, Spread, combine, parts_of, rounding_component
 
 TARGET_SPEEDUPS = (1.1, 1.3, 1.5)
 
@@ -44,6 +44,12 @@ def required(break_even: float) -> dict[str, float]:
     return {f"{target:g}": required_length(break_even, target) for target in TARGET_SPEEDUPS}
 
 
+def required_reachable(break_even: float, configuration: Configuration) -> dict[str, bool | None]:
+    """Return whether each target speed-up takes at most num_steps + 1 tokens; None when num_steps is unknown."""
+    steps = configuration.num_steps
+    return {key: None if steps is None else length <= steps + 1 for key, length in required(break_even).items()}
+
+
 def measure(
     members: Sequence[Observation], baseline: Observation, *, noise: BetweenRunNoise, drift: BaselineDrift
 ) -> BreakEven | None:
@@ -60,13 +66,15 @@ def measure(
     lows = math.exp(math.fsum(math.log(item.bounds[0]) for item in readings) / count)
     highs = math.exp(math.fsum(math.log(item.bounds[1]) for item in readings) / count)
     rounded = base.low is not None or any(item.low is not None for item in readings)
-    spread = combine(_components(members, baseline, noise=noise, drift=drift))
+    components = _components(members, baseline, noise=noise, drift=drift)
+    spread = combine(components)
     return BreakEven(
         value=value,
         low=value * math.exp(-spread.half_width),
         high=value * math.exp(spread.half_width),
         rounding_low=lows / base.bounds[1] if rounded else None,
         rounding_high=highs / base.bounds[0] if rounded else None,
+        parts=parts_of(components),
     )
 
 

@@ -10,10 +10,12 @@ from tracker.analysis.baselines import Reference, references
 from tracker.analysis.claims import check_claims
 from tracker.analysis.configurations import configurations
 from tracker.analysis.costs import configuration_costs
+from tracker.analysis.noise import load_noise
 from tracker.analysis.observations import Observation, observe
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.priors import DEFAULT_PRIORS, Priors
 from tracker.analysis.quality import quality_notes
+from tracker.analysis.quality_costs import cost_notes
 from tracker.analysis.results import CampaignAnalysis, LoadVerdict, Point, Verdict, Window
 from tracker.analysis.root_cause import root_cause, shared_findings
 from tracker.analysis.rows import evidence_points
@@ -59,6 +61,7 @@ def analyse(
         observations, refs, compared, campaign=campaign, window=window, trainings=selection.trainings, priors=priors
     )
     costs = configuration_costs(observations, refs, priors)
+    acceptance = profile(observations, best, priors, selection.trainings)
     bars = {(cost.configuration.label, cost.concurrency): cost.break_even for cost in costs}
     step_time = fit(observations, refs.get(load), best, priors=priors, seed=seed)
     curve = analyse_scaling(
@@ -81,14 +84,18 @@ def analyse(
         root_cause=root_cause(observations, priors),
         findings=shared_findings(selection.kept),
         step_time=step_time,
-        acceptance=profile(observations, best, priors),
+        acceptance=acceptance,
         scaling=curve.fit,
         claims=check_claims(campaign.claims, costs, point_of(points, best), _baseline_point(points, refs, load)),
         assumptions=assumption_notes(
             campaign, observations, refs, compared, step_time=step_time, scaling=curve.fit, priors=priors
         ),
-        data_quality=quality_notes(observations, selection, refs, compared, points, campaign=campaign, window=window),
+        data_quality=(
+            *quality_notes(observations, selection, refs, compared, points, campaign=campaign, window=window),
+            *cost_notes(costs, acceptance),
+        ),
         target=next((run.record.target.name for run in selection.kept if run.record.target is not None), None),
+        noise=load_noise(observations, priors),
     )
 
 

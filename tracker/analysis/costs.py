@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from tracker.analysis.baselines import Reference, attribution
-from tracker.analysis.break_even import measure, reachability, required, step_ratio
+from tracker.analysis.break_even import measure, reachability, required, required_reachable, step_ratio
 from tracker.analysis.noise import spread_of
 from tracker.analysis.observations import Observation
+from tracker.analysis.prefill import prefill_correction
 from tracker.analysis.priors import Priors
 from tracker.analysis.results import ConfigurationCost
 from tracker.analysis.uncertainty import Component, around, combine, rounding_component
@@ -68,6 +69,8 @@ def _cost(members: Sequence[Observation], reference: Reference, priors: Priors) 
         reachable=reachable,
         reachable_note=note,
         required=required(bar.value),
+        required_reachable=required_reachable(bar.value, configuration),
+        prefill=prefill_correction(members, reference.baseline),
         attribution_run_id=None if own is None else own.run_id,
         attribution_ratio=None
         if own is None or own.step_ms is None

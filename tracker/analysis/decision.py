@@ -11,10 +11,19 @@ import numpy as np
 from tracker.analysis._forms import Chain
 from tracker.analysis.posterior import SizeMeasurement, sample
 from tracker.analysis.priors import DEFAULT_PRIORS, Priors
-from tracker.analysis.results import BreakEven, CampaignAnalysis, LoadVerdict, OptionAssessment, Point, ScalingFit
-from tracker.analysis.scaling import break_even_draws
+from tracker.analysis.results import (
+    BreakEven,
+    CampaignAnalysis,
+    LoadNoise,
+    LoadVerdict,
+    OptionAssessment,
+    Point,
+    ScalingFit,
+)
+from tracker.analysis.scaling_targets import break_even_draws
 from tracker.analysis.uncertainty import HIGH_QUANTILE, FloatArray, quantile
-from tracker.analysis.untested import Untested, predict_untested
+from tracker.analysis.untested import predict_untested
+from tracker.analysis.untested_chains import Untested
 from tracker.domain.campaign import Campaign
 from tracker.domain.estimate import Estimate
 
@@ -56,7 +65,10 @@ class Evidence:
     sizes: Mapping[int, FloatArray] = field(default_factory=dict)
     """Accept length after training on so many samples; empty when the scaling fit is refused."""
     sizes_break_even: FloatArray | None = None
-    """Break-even of the configuration that the sizes were served in."""
+    """Break-even of the configuration that the sizes were served in, on a freshly started server."""
+    new_server: FloatArray | None = None
+    """Step time of a freshly started server over its configuration's mean: the noise between runs. Shared by all
+    predictions, so that none of them looks better by its luck."""
     overhead_saved: FloatArray | None = None
     """What engineering may take off break-even; None when the fixed overhead is not known."""
     untested: tuple[Untested, ...] = ()
@@ -109,6 +121,7 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
     length = None if best is None else _log_normal(best.accept_length, priors.draws, rng)
     break_even = None if bar is None else break_even_draws(bar, priors.draws, seed)
     sizes, sizes_bar = _sizes(analysis, priors, seed)
+    server = _new_server(analysis, load, priors, seed)
     return Evidence(
         analysis=analysis,
         priors=priors,
@@ -121,11 +134,14 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
         accept_length=length,
         break_even=break_even,
         sizes=sizes,
-        sizes_break_even=sizes_bar,
+        sizes_break_even=None if sizes_bar is None else sizes_bar * server,
+        new_server=server,
         overhead_saved=_overhead(analysis, priors, rng),
         untested=()
         if length is None or break_even is None or best is None
-        else predict_untested(analysis, best=best, length=length, break_even=break_even, priors=priors, seed=seed),
+        else predict_untested(
+            analysis, best=best, length=length, break_even=break_even, server=server, priors=priors, seed=seed
+        ),
     )
 
 
@@ -164,6 +180,20 @@ def _chain(fit: ScalingFit, priors: Priors) -> Chain | None:
         max_acceptance=fit.max_acceptance,
         max_length=fit.ceiling,
     )
+
+
+def noise_at(analysis: CampaignAnalysis, load: int | None, priors: Priors) -> LoadNoise:
+    """Return the noise between servers at a load; the default where the analysis does not say."""
+    default = LoadNoise(concurrency=load, sd=priors.between_run_fraction, df=math.inf, source="default")
+    return next((item for item in analysis.noise if item.concurrency == load), default)
+
+
+def _new_server(analysis: CampaignAnalysis, load: int | None, priors: Priors, seed: int) -> FloatArray:
+    noise = noise_at(analysis, load, priors)
+    # As wide as the 80 % range of Student's t: few servers say little about their spread.
+    sd = noise.sd * quantile(HIGH_QUANTILE, noise.df) / _Z80
+    score = np.random.default_rng(seed + 61).standard_normal(priors.draws)
+    return np.asarray(np.exp(sd * score), dtype=np.float64)
 
 
 def _overhead(analysis: CampaignAnalysis, priors: Priors, rng: np.random.Generator) -> FloatArray | None:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from tracker.analysis.observations import Observation
 from tracker.analysis.priors import Priors
+from tracker.analysis.results import LoadNoise
 from tracker.analysis.uncertainty import Component, join_default, pooled_sd
 
 Source = Literal["measured", "other loads", "default"]
@@ -69,6 +70,15 @@ def between_runs(observations: Sequence[Observation], priors: Priors) -> dict[in
         used = [run_id for found in ids.values() for run_id in found] if here is None else ids[load]
         result[load] = BetweenRunNoise(sd=sd, df=df, source=source, run_ids=tuple(dict.fromkeys(used)))
     return result
+
+
+def load_noise(observations: Sequence[Observation], priors: Priors) -> tuple[LoadNoise, ...]:
+    """Return the noise between runs of every load, ascending, as results carry it."""
+    found = between_runs(observations, priors)
+    return tuple(
+        LoadNoise(concurrency=load, sd=noise.sd, df=noise.df, source=noise.source)
+        for load, noise in sorted(found.items(), key=lambda pair: -1 if pair[0] is None else pair[0])
+    )
 
 
 def replicates(observations: Sequence[Observation]) -> dict[tuple[int | None, str], list[Observation]]:

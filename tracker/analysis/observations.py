@@ -48,6 +48,10 @@ class Observation:
     """Why it leaves every fit and the verdict."""
     step_time_only: bool
     """Simulated acceptance."""
+    prefill_s: float | None = None
+    """Mean seconds to the first token of a request; None where it was not measured."""
+    tokens_per_request: float | None = None
+    """Mean generated tokens of a request."""
 
     @property
     def run_id(self) -> str:
@@ -123,6 +127,8 @@ def _observe(
         ),
         excluded_reason=reason,
         step_time_only=simulated,
+        prefill_s=readings.prefill_s(cell, rows),
+        tokens_per_request=readings.tokens_per_request(cell, rows),
     )
 
 

@@ -84,6 +84,25 @@ def step_time_ms(cell: Measurement, length: Reading | None, *, speculative: bool
     return Reading(value=value, low=1000 * streams * few / fast, high=1000 * streams * many / slow)
 
 
+def prefill_s(cell: Measurement, rows: Sequence[RequestRow]) -> float | None:
+    """Return mean seconds to the first token: over rows where every one says it, else as summarised."""
+    times = [row.ttft_s for row in rows if row.ttft_s is not None]
+    if times and len(times) == len(rows):
+        return math.fsum(times) / len(times)
+    mean = None if cell.ttft_ms is None else cell.ttft_ms.mean_ms
+    return None if mean is None else mean / 1000
+
+
+def tokens_per_request(cell: Measurement, rows: Sequence[RequestRow]) -> float | None:
+    """Return mean generated tokens per request: over rows where every one says it, else from the cell's counts."""
+    tokens = [row.output_tokens for row in rows if row.output_tokens is not None]
+    if tokens and len(tokens) == len(rows):
+        return math.fsum(tokens) / len(tokens)
+    if cell.output_tokens is None or not cell.requests_completed:
+        return None
+    return cell.output_tokens / cell.requests_completed
+
+
 def length_log_se(cell: Measurement) -> float | None:
     """Return the relative standard error of the accept length from the spread over verify steps; None without one."""
     histogram = cell.accepted_histogram

@@ -90,6 +90,11 @@ def _point(
         deployed=campaign.deployed_run is not None and campaign.deployed_run in (record.name, item.run_id),
         step_time_only=item.step_time_only,
         excluded_reason=item.excluded_reason,
+        output_tokens=item.cell.output_tokens,
+        verify_steps=item.cell.verify_steps,
+        accepted_drafts=item.cell.accepted_drafts,
+        busy_s=item.cell.busy_s,
+        prefill_s=item.prefill_s,
     )
 
 

@@ -11,19 +11,33 @@ import numpy as np
 
 from tracker.analysis._forms import Chain
 from tracker.analysis.acceptance import vocabulary_ceiling
-from tracker.analysis.break_even import spread_of
+from tracker.analysis.hold_out import hold_out
 from tracker.analysis.observations import Observation
 from tracker.analysis.posterior import LEAST_EFFECTIVE_DRAWS, Posterior, SizeMeasurement, sample
 from tracker.analysis.priors import Priors
-from tracker.analysis.results import BreakEven, Configuration, ForecastPoint, SamplesNeeded, ScalingFit
+from tracker.analysis.results import (
+    BreakEven,
+    Configuration,
+    ForecastPoint,
+    SamplesNeeded,
+    ScalingFit,
+    TargetSamples,
+)
 from tracker.analysis.results.fits import ScalingStatus
-from tracker.analysis.scaling_points import SizePoint, collect, differences, unknown_budget
-from tracker.analysis.uncertainty import HIGH_QUANTILE, LOW_QUANTILE, FloatArray
+from tracker.analysis.scaling_points import (
+    SizePoint,
+    collect,
+    differences,
+    repeat_remarks,
+    repeats_unknown,
+    unknown_budget,
+    unserved_sizes,
+)
+from tracker.analysis.scaling_targets import MAX_SAMPLES, break_even_draws, samples_needed, target_samples
+from tracker.analysis.uncertainty import FloatArray
 from tracker.analysis.words import listed, percent, size
 from tracker.domain.record import StoredRun
 
-MAX_SAMPLES = 10_000_000
-_GRID_PER_DECADE = 40
 _WORST_RESIDUAL_SE = 3.0
 _LADDER = (1, 2, 3, 5)
 
@@ -62,17 +76,19 @@ def analyse_scaling(
         seed: Seed of the draws.
     """
     points = collect(observations, trainings, load=load, prefer=prefer, priors=priors)
+    unserved = unserved_sizes(points, trainings)
     if not points:
-        return Curve(fit=_no_sizes(load), points=(), chain=None)
+        return Curve(fit=_no_sizes(load, unserved), points=(), chain=None)
     configuration = points[0].observation.configuration
     bar = bars.get((configuration.label, load))
     chain, assumed = chain_of(points, priors)
     posterior = sample(measured_sizes(points), chain=chain, priors=priors, seed=seed)
     worst = _worst_residual(points, posterior)
     reasons = [*differences(points), *_misfit(worst, posterior)]
+    left_out = [_unserved_words(unserved)] if unserved else []
     refused = ScalingFit(
         status="refused",
-        reason=" ".join(reasons),
+        reason=" ".join([*reasons, *left_out]),
         cure=_cure_refused(points),
         configuration=configuration,
         concurrency=load,
@@ -83,6 +99,8 @@ def analyse_scaling(
         worst_residual_se=worst,
         max_acceptance=chain.max_acceptance,
         assumed_num_steps=assumed,
+        hold_out=hold_out(measured_sizes(points), chain=chain, priors=priors, seed=seed),
+        unserved=unserved,
     )
     fit = refused if reasons else _fitted(refused, points, posterior, seed)
     return Curve(fit=fit, points=tuple(points), chain=chain)
@@ -101,6 +119,20 @@ def _fitted(bare: ScalingFit, points: Sequence[SizePoint], posterior: Posterior,
         forecast=_forecast(points, posterior, bare.break_even, seed),
         samples_to_break_even=needed,
         data_share=share,
+        targets=() if bare.break_even is None else _targets(bare, bare.break_even, points, posterior, seed),
+    )
+
+
+def _targets(
+    bare: ScalingFit, bar: BreakEven, points: Sequence[SizePoint], posterior: Posterior, seed: int
+) -> tuple[TargetSamples, ...]:
+    return target_samples(
+        posterior,
+        bar,
+        best_measured=max(point.length for point in points),
+        sizes=len({point.samples for point in points}),
+        assumed=bare.assumed_num_steps,
+        seed=seed,
     )
 
 
@@ -123,29 +155,6 @@ def chain_of(points: Sequence[SizePoint], priors: Priors) -> tuple[Chain, int | 
             max_length=vocabulary_ceiling(coverage, steps),
         ),
         steps if recorded is None else None,
-    )
-
-
-def break_even_draws(bar: BreakEven, count: int, seed: int) -> FloatArray:
-    """Return draws of a break-even, log-normal around its value, shape (count,)."""
-    score = np.random.default_rng(seed + 11).standard_normal(count)
-    return np.asarray(bar.value * np.exp(spread_of(bar).sd * score), dtype=np.float64)
-
-
-def samples_needed(posterior: Posterior, bar: BreakEven, seed: int) -> SamplesNeeded:
-    """Return training samples to break even; open ends are draws that do not reach it by 10 million."""
-    start = posterior.priors.reference_samples if posterior.largest is None else posterior.largest
-    lowest = min(1000.0, start / 10)
-    grid = np.geomspace(lowest, MAX_SAMPLES, int(_GRID_PER_DECADE * math.log10(MAX_SAMPLES / lowest)) + 1)
-    goal = break_even_draws(bar, len(posterior.discrepancy), seed)
-    first = np.full(len(goal), np.inf)
-    for samples in grid[::-1]:
-        first = np.where(posterior.lengths(float(samples)) >= goal, samples, first)
-    low, median, high = (
-        float(part) for part in np.quantile(first, (LOW_QUANTILE, 0.5, HIGH_QUANTILE), method="inverted_cdf")
-    )
-    return SamplesNeeded(
-        low=_finite(low), median=_finite(median), high=_finite(high), p_never=float(np.isinf(first).mean())
     )
 
 
@@ -172,21 +181,28 @@ def _curve(posterior: Posterior, samples: float) -> FloatArray:
     return flat.lengths(samples)
 
 
-def _finite(value: float) -> float | None:
-    return None if math.isinf(value) else value
-
-
 def measured_sizes(points: Sequence[SizePoint]) -> tuple[SizeMeasurement, ...]:
     """Return the sizes as the fit sees them."""
     return tuple(SizeMeasurement(samples=point.samples, length=point.length, se=point.se) for point in points)
 
 
-def _no_sizes(load: int | None) -> ScalingFit:
+def _no_sizes(load: int | None, unserved: tuple[int, ...]) -> ScalingFit:
+    reason = "No usable run names the number of samples its drafter was trained on."
     return ScalingFit(
         status="refused",
-        reason="No usable run names the number of samples its drafter was trained on.",
-        cure="Log the drafter's training with --samples.",
+        reason=f"{reason} {_unserved_words(unserved)}" if unserved else reason,
+        cure="Serve the trained drafters on one set of prompts."
+        if unserved
+        else "Log the drafter's training with --samples.",
         concurrency=load,
+        unserved=unserved,
+    )
+
+
+def _unserved_words(unserved: tuple[int, ...]) -> str:
+    return (
+        f"Trained and not served here: {listed([size(samples) for samples in unserved])} samples. What a trainer "
+        "reports informs and never stands in for served acceptance: they are in no fit until they are served."
     )
 
 
@@ -239,6 +255,8 @@ def _quality(
         reasons.append(f"Mostly prior: {percent(share)} of the slope comes from these data.")
     if unknown_budget(points):
         reasons.append("Passes over the data were not recorded for every size; equal ones are assumed.")
+    if repeats_unknown(points):
+        reasons.append("How many samples repeat others was recorded for some sizes only; the rest count as distinct.")
     reasons += _not_monotone(points)
     if fit.assumed_num_steps is not None:
         reasons.append(f"Draft steps were not recorded; {fit.assumed_num_steps} are assumed.")
@@ -253,7 +271,9 @@ def _quality(
             "served on the same prompts. Range narrows the forecast more than count."
         )
     # Where the bar lies is worth saying and takes nothing from the curve.
-    remarks = _bar_remarks(points, fit.break_even, posterior.chain)
+    remarks = [*repeat_remarks(points), *_bar_remarks(points, fit.break_even, posterior.chain)]
+    if fit.unserved:
+        remarks.append(_unserved_words(fit.unserved))
     return ("qualified" if reasons else "forecast"), (" ".join([*reasons, *remarks]) or None), cure
 
 

@@ -17,6 +17,9 @@ from tracker.domain.training import Training
 
 # Sizes count as trained alike while epochs, or samples seen, agree within this factor.
 _ALIKE_FACTOR = 1.5
+_FEW_REPEATS = 0.01
+# Up to about four passes repeated data are nearly as good as new ones (Muennighoff et al. 2023, arXiv 2305.16264).
+_MOST_PASSES = 4.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,8 @@ class SizePoint:
             run_id=self.observation.run_id,
             optimizer_steps=self.training.optimizer_steps,
             epochs=epochs_of(self.training),
+            repeated_fraction=repeated_fraction(self.training),
+            cost=self.training.cost,
         )
 
 
@@ -58,8 +63,22 @@ def training_of(record: RunRecord, trainings: Sequence[StoredRun]) -> Training |
     return record.training
 
 
+def distinct_samples(training: Training) -> int | None:
+    """Return distinct training samples: repeats are passes over the data, not data."""
+    return training.samples if training.unique_samples is None else training.unique_samples
+
+
+def repeated_fraction(training: Training) -> float | None:
+    """Return the share of the training set that repeats other samples; None when not recorded."""
+    if training.unique_samples is None or not training.samples:
+        return None
+    return max(0.0, 1 - training.unique_samples / training.samples)
+
+
 def epochs_of(training: Training) -> float | None:
-    """Return passes over the data: as recorded, else samples seen over samples."""
+    """Return passes over the distinct samples: as recorded, else samples seen over samples."""
+    if training.unique_samples and (seen := seen_of(training)) is not None:
+        return seen / training.unique_samples
     if training.epochs is not None:
         return training.epochs
     seen = seen_of(training)
@@ -93,13 +112,14 @@ def collect(
         ):
             continue
         training = training_of(item.record, trainings)
-        if item.concurrency != load or training is None or not training.samples:
+        samples = None if training is None else distinct_samples(training)
+        if item.concurrency != load or training is None or not samples:
             continue
         by_configuration[item.configuration.label].append(
             SizePoint(
                 observation=item,
                 training=training,
-                samples=training.samples,
+                samples=samples,
                 length=item.length.value,
                 se=_standard_error(item, priors),
             )
@@ -147,6 +167,43 @@ def unknown_budget(points: Sequence[SizePoint]) -> bool:
     return several and any(
         epochs_of(point.training) is None and point.training.optimizer_steps is None for point in points
     )
+
+
+def _repeats(training: Training) -> bool:
+    share = repeated_fraction(training)
+    return share is not None and share > _FEW_REPEATS
+
+
+def unserved_sizes(points: Sequence[SizePoint], trainings: Sequence[StoredRun]) -> tuple[int, ...]:
+    """Return sizes of training runs that no run of the curve served, ascending."""
+    served = {point.samples for point in points}
+    trained = {distinct_samples(run.record.training) for run in trainings if run.record.training is not None}
+    return tuple(sorted(samples for samples in trained if samples and samples not in served))
+
+
+def repeats_unknown(points: Sequence[SizePoint]) -> bool:
+    """Return whether some sizes say how many samples are distinct and others do not."""
+    return len({point.training.unique_samples is None for point in points}) > 1
+
+
+def repeat_remarks(points: Sequence[SizePoint]) -> list[str]:
+    """Return what repeated data mean for the curve, each as a sentence."""
+    repeated = {
+        point.samples: point.training.samples
+        for point in points
+        if point.training.samples is not None and _repeats(point.training)
+    }
+    found = []
+    if repeated:
+        pairs = listed([f"{size(distinct)} of {size(whole)}" for distinct, whole in sorted(repeated.items())])
+        found.append(f"The curve counts distinct samples: {pairs}; the rest repeats them.")
+    passes = [epochs for point in points if (epochs := epochs_of(point.training)) is not None]
+    if passes and max(passes) > _MOST_PASSES:
+        found.append(
+            f"Up to {max(passes):.1f} passes over the data: beyond about {_MOST_PASSES:g} repeats add little, so new "
+            "samples would do more than these sizes show."
+        )
+    return found
 
 
 def _target(point: SizePoint) -> str | None:

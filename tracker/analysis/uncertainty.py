@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from tracker.analysis.results import SpreadPart
 from tracker.domain.estimate import Estimate
 
 FloatArray = npt.NDArray[np.float64]
@@ -67,6 +68,16 @@ def combine(components: Iterable[Component]) -> Spread:
         return Spread(sd=0.0, df=math.inf)
     weight = sum(part.sd**4 / part.df for part in parts if not math.isinf(part.df))
     return Spread(sd=math.sqrt(variance), df=math.inf if not weight else max(1.0, variance**2 / weight))
+
+
+def parts_of(components: Iterable[Component]) -> tuple[SpreadPart, ...]:
+    """Return what an interval is made of, components of one name and sample size joined, largest first."""
+    joined: dict[tuple[str, float], float] = {}
+    for part in components:
+        key = (part.name, part.df)
+        joined[key] = math.hypot(joined.get(key, 0.0), part.sd)
+    found = [SpreadPart(name=name, sd=sd, df=df) for (name, df), sd in joined.items() if sd > 0]
+    return tuple(sorted(found, key=lambda part: (-part.sd, part.name)))
 
 
 def around(value: float, spread: Spread) -> Estimate:

@@ -11,10 +11,10 @@ from tracker.analysis.pairing import Comparison, compare
 from tracker.analysis.power import equivalence, minimal_detectable_effect
 from tracker.analysis.priors import Priors
 from tracker.analysis.results import LoadVerdict, Verdict
-from tracker.analysis.results.evidence import LoadStatus, VerdictStatus
-from tracker.analysis.uncertainty import around
+from tracker.analysis.results.evidence import Level, LoadStatus, VerdictStatus
+from tracker.analysis.uncertainty import around, parts_of
+from tracker.analysis.words import listed, percent, streams
 from tracker.analysis.words import loads as in_words
-from tracker.analysis.words import percent, streams
 from tracker.domain.estimate import Estimate
 from tracker.domain.workload import Hardware
 
@@ -68,19 +68,26 @@ def judge(
             baseline_run_id=None if reference is None else reference.baseline.run_id,
             speedup=Estimate(reason="nothing to compare"),
             smallest_detectable=None,
-            reason=_missing(best, reference, load),
+            reason=_missing(observations, best, reference, load),
         )
     speedup = around(found.speedup, found.spread)
+    level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
     status, reason = _status(found, speedup, reference, priors)
+    smallest = found.spread.detectable()
     return LoadVerdict(
         concurrency=load,
         status=status,
         best_run_id=best.run_id,
         baseline_run_id=reference.baseline.run_id,
         speedup=speedup,
-        smallest_detectable=found.spread.detectable(),
+        smallest_detectable=smallest,
         reason=reason,
         prompts_in_common=found.prompts_in_common,
+        smallest_detectable_note=_detectable_note(smallest),
+        equivalence=level,
+        equivalence_margin=priors.equivalence_margin_fraction,
+        equivalence_note=_equivalence_note(level, priors.equivalence_margin_fraction),
+        parts=parts_of(found.components),
     )
 
 
@@ -127,6 +134,22 @@ def _status(found: Comparison, speedup: Estimate, reference: Reference, priors: 
     return "undecided", f"The interval contains 1. {rests} {_cure(found)}"
 
 
+def _detectable_note(smallest: float) -> str:
+    return (
+        f"A true difference of {percent(smallest)} would leave the 80 % interval clear of 1 in four of five such "
+        "measurements; a smaller one would more often stay hidden in their noise."
+    )
+
+
+def _equivalence_note(level: Level, margin: float) -> str:
+    within = percent(margin)
+    if level == "equivalent":
+        return f"Equivalent: both one-sided 95 % tests place the difference within {within}."
+    if level == "different":
+        return f"A difference is shown; it need not exceed the {within} below which speeds count as equivalent."
+    return f"Neither a difference nor equivalence within {within} is shown."
+
+
 def _sources(found: Comparison) -> str:
     merged: dict[str, float] = {}
     for part in found.components:
@@ -142,13 +165,30 @@ def _cure(found: Comparison) -> str:
     return "Repeats on freshly started servers, with the baseline in between, would decide it."
 
 
-def _missing(best: Observation | None, reference: Reference | None, load: int | None) -> str:
+def _missing(
+    observations: Sequence[Observation], best: Observation | None, reference: Reference | None, load: int | None
+) -> str:
     where = streams(load)
-    if best is None and reference is None:
-        return f"No usable run at {where}."
     if best is None:
-        return f"No usable candidate at {where}."
+        what = "run" if reference is None else "candidate"
+        return f"No usable {what} at {where}.{_why_none(observations, load)}"
     return f"No baseline at {where}: run the same workload on a server without speculation."
+
+
+def _why_none(observations: Sequence[Observation], load: int | None) -> str:
+    """Return why candidates at a load cannot be used, and what to measure."""
+    here = [item for item in observations if item.speculative and item.concurrency == load]
+    simulated = [item.record.name for item in here if item.step_time_only and item.excluded_reason is None]
+    void = [f"{item.record.name} ({item.excluded_reason})" for item in here if item.excluded_reason is not None]
+    parts = []
+    if simulated:
+        parts.append(
+            f" {listed(simulated)} ran with simulated acceptance, which says what a step takes and nothing about "
+            "speed: measure again with real drafts."
+        )
+    if void:
+        parts.append(f" Left out: {listed(void)}; correct it and measure again.")
+    return "".join(parts)
 
 
 def _scope(by_load: Sequence[LoadVerdict], population: Comparison | None, hardware: Hardware | None) -> str:

@@ -44,3 +44,8 @@ def count(number: int, noun: str) -> str:
 def size(samples: int) -> str:
     """Return a number of samples with thousands separators."""
     return f"{samples:,}"
+
+
+def rounded_size(samples: float) -> str:
+    """Return a forecast number of samples with two significant digits, as much as it carries."""
+    return f"{int(float(f'{samples:.1e}')):,}"

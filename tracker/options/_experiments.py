@@ -11,7 +11,7 @@ import numpy as np
 from tracker.analysis.decision import Evidence, Valued, refit
 from tracker.analysis.results import NextExperiment
 from tracker.analysis.uncertainty import FloatArray
-from tracker.analysis.untested import Untested
+from tracker.analysis.untested_chains import Untested
 from tracker.analysis.value import evsi, net_gpu_hours, saved_fraction
 from tracker.analysis.words import listed, percent, size, streams
 from tracker.options._pricing import benchmark_gpu_hours, training_gpu_hours
@@ -24,6 +24,8 @@ _TEST_LOG_SD = 0.02
 _LENGTH_SE = 0.05
 # An experiment whose value cannot be computed is still proposed when it is nearly free and its chance is not small.
 _FAIR_CHANCE = 0.2
+# Chances below this are called none.
+_NO_CHANCE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,7 +83,7 @@ def do_not_test(evidence: Evidence) -> tuple[str, ...]:
     speeds = listed([f"{base * float(np.mean(found.speedup)):.1f}" for found in hopeless])
     tail = " draft tokens" if all(found.label.endswith(" draft tokens") for found in hopeless) else ""
     best = max(float((found.speedup > 1).mean()) for found in hopeless)
-    chance = "no chance" if best < 0.005 else f"a chance of {percent(best)} at most"
+    chance = "no chance" if best < _NO_CHANCE else f"a chance of {percent(best)} at most"
     return (f"{names}{tail}: predicted {speeds} tok/s, {chance} to beat {base:.1f}.",)
 
 

@@ -20,6 +20,7 @@ class ReduceOverhead:
         if evidence.best is None or fit.example_step_ms is None:
             return
         length, bar, saved = evidence.accept_length, evidence.break_even, evidence.overhead_saved
+        # The measured server is changed, not replaced by a new start: its break-even carries its noise already.
         speedup = None if length is None or bar is None or saved is None else length / (bar - saved)
         hours = evidence.campaign.costs.overhead_fix_gpu_hours
         fixed = fit.fixed_ms.value

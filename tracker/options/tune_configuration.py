@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracker.analysis.decision import Evidence, Valued
+from tracker.analysis.decision import Evidence, Valued, noise_at
 from tracker.analysis.results import OptionAssessment
+from tracker.analysis.words import percent
 from tracker.options._pricing import benchmark_gpu_hours, price
 
 # Below this chance a configuration is listed as not worth a test instead.
@@ -30,12 +31,18 @@ class TuneConfiguration:
                     title=f"Tune to {found.label}",
                     configuration=found.label,
                     cost_gpu_hours=benchmark_gpu_hours(evidence),
-                    evidence=f"Predicted, not measured: {found.basis}.",
+                    evidence=f"Predicted, not measured: {found.basis}. {_noise_words(evidence)}",
                     would_change="One benchmark of it, the baseline before and after.",
                 ),
                 speedup=speedup,
                 missing="",
             )
+
+
+def _noise_words(evidence: Evidence) -> str:
+    noise = noise_at(evidence.analysis, evidence.load, evidence.priors)
+    where = "an assumption" if noise.source == "default" else "measured"
+    return f"The chance carries what servers of one configuration differ by: {percent(noise.sd)}, {where}."
 
 
 OPTION = TuneConfiguration()

@@ -15,6 +15,7 @@ from tracker.analysis.results.evidence import (
     Window,
 )
 from tracker.analysis.results.fits import AcceptanceProfile, ScalingFit, StepTimeFit
+from tracker.analysis.results.history import Diagnosis, LoadNoise, StepChange
 from tracker.domain.campaign import Campaign
 from tracker.domain.workload import Hardware
 
@@ -55,3 +56,9 @@ class CampaignAnalysis:
     """What a reader must know about the data."""
     target: str | None = None
     """Name of the model served, in the comparison group shown; None when not recorded."""
+    noise: tuple[LoadNoise, ...] = ()
+    """Noise between servers by load; every prediction of a server nobody started carries it."""
+    changes: tuple[StepChange, ...] = ()
+    """Jumps over the history of the campaign, alarms first."""
+    diagnoses: tuple[Diagnosis, ...] = ()
+    """Slow runs told apart: acceptance or the time of a step."""

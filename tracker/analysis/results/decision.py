@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from tracker.domain.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostPart:
+    """One phase of an option's cost."""
+
+    phase: Literal["data generation", "extraction", "training", "engineering", "not split", "benchmark"]
+    """What is paid for; `not split` is the rest of a price given for all phases together."""
+    gpu_hours: float | None
+    """GPU-hours; None where only the whole is known."""
+    days: float | None = None
+    """Calendar days on the campaign's GPUs."""
+    money: float | None = None
+    """Money, where a price is known."""
+    source: str | None = None
+    """Where the figure comes from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +58,12 @@ class OptionAssessment:
     """What would change its place."""
     unvalued_reason: str | None = None
     """Why it has no value."""
+    cost_split: tuple[CostPart, ...] = ()
+    """The cost by phase, where a training is part of it."""
+    p_net_positive: float | None = None
+    """Chance that it saves more over the horizon than it costs; None when it cannot be valued."""
+    regret_gpu_hours: float | None = None
+    """Mean GPU-hours lost by choosing it instead of what would turn out best; None when it cannot be valued."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +103,20 @@ class HorizonChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HorizonFlip:
+    """A length of use at which the best option changes."""
+
+    days: float
+    """Length of use."""
+    from_key: str
+    """Best option for a shorter use."""
+    to_key: str
+    """Best option for a longer one."""
+    message: str
+    """The same in a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PriorSensitivity:
     """Best option under another slope prior."""
 
@@ -107,3 +144,7 @@ class DecisionSet:
     """Under other priors."""
     evpi_gpu_hours: float | None = None
     """Expected value of perfect information."""
+    flips: tuple[HorizonFlip, ...] = ()
+    """Lengths of use at which the first rank changes, ascending."""
+    experiments: tuple[NextExperiment, ...] = ()
+    """All cheap experiments considered, cheapest first, those not worth their price included."""

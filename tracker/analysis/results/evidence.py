@@ -13,6 +13,7 @@ from tracker.domain.record import Role
 
 LoadStatus = Literal["faster", "slower", "undecided"]
 VerdictStatus = Literal["faster", "slower", "undecided", "mixed"]
+Level = Literal["equivalent", "different", "undecided"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,18 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadPart:
+    """One independent source of an interval; parts add as squares."""
+
+    name: str
+    """E.g. `noise between runs`."""
+    sd: float
+    """Relative standard deviation."""
+    df: float
+    """Degrees of freedom behind it; infinite when assumed or exact."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BreakEven:
     """Accept length at which a configuration is as fast as the baseline: step_time_spec / step_time_base."""
 
@@ -61,6 +74,8 @@ class BreakEven:
     """From the rounding of printed figures alone; None when counts were at hand."""
     rounding_high: float | None
     """From rounding alone, upper."""
+    parts: tuple[SpreadPart, ...] = ()
+    """What the interval is made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +134,29 @@ class Point:
     """Simulated acceptance: serves step time only."""
     excluded_reason: str | None = None
     """Why the row leaves every fit; it stays in the table."""
+    output_tokens: int | None = None
+    """Generated tokens behind the row, where they were counted."""
+    verify_steps: int | None = None
+    """Verify steps behind it."""
+    accepted_drafts: int | None = None
+    """Accepted draft tokens behind it."""
+    busy_s: float | None = None
+    """Sum of the server's latencies over requests."""
+    prefill_s: float | None = None
+    """Mean seconds to the first token of a request, where they were measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefillCorrection:
+    """Break-even without the prompt's share, and what end-to-end targets need with it."""
+
+    break_even: float
+    """Step time over step time, decoding only: what an accept length must reach for equal speed end to end."""
+    baseline_prefill_fraction: float
+    """Share of a baseline request's time until its first token."""
+    required: Mapping[str, float | None] = field(default_factory=dict)
+    """Accept length for end-to-end speed-ups, keys as in `ConfigurationCost.required`; None where prefill alone takes
+    longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +185,10 @@ class ConfigurationCost:
     """Words beside `reachable`."""
     required: Mapping[str, float] = field(default_factory=dict)
     """Accept length for target speed-ups, keys `1.1`, `1.3`, `1.5`."""
+    required_reachable: Mapping[str, bool | None] = field(default_factory=dict)
+    """Whether each of them is at most num_steps + 1; None when num_steps is unknown."""
+    prefill: PrefillCorrection | None = None
+    """None where the time to the first token is not known on both sides."""
     attribution_run_id: str | None = None
     """Fastest plain run with the same other flags: what speculation alone changed; None when there is none."""
     attribution_ratio: float | None = None
@@ -173,6 +215,16 @@ class LoadVerdict:
     """Why undecided, or what the interval rests on."""
     prompts_in_common: int | None = None
     """Prompts that both runs answered; None when not known per request."""
+    smallest_detectable_note: str | None = None
+    """What `smallest_detectable` means, in a sentence with the number; to be shown wherever the number is."""
+    equivalence: Level | None = None
+    """Two one-sided 95 % tests against `equivalence_margin`; a difference may be real and still equivalent."""
+    equivalence_margin: float | None = None
+    """Differences below it are called equivalent, e.g. 0.02."""
+    equivalence_note: str | None = None
+    """The same in a sentence."""
+    parts: tuple[SpreadPart, ...] = ()
+    """What the interval of `speedup` is made of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from tracker.analysis.results.evidence import BreakEven, Configuration
 from tracker.domain.estimate import Estimate
+from tracker.domain.training import TrainingCost
 
 ScalingStatus = Literal["forecast", "qualified", "refused"]
 StepTimeStatus = Literal["fitted", "combined", "refused"]
@@ -70,6 +71,8 @@ class CategoryAcceptance:
     """Tokens over verify steps."""
     requests: int
     """Requests behind it."""
+    token_share: float | None = None
+    """Share of the generated tokens, on this benchmark's mix; None where tokens were not counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +109,11 @@ class AcceptanceProfile:
     """Vocabulary ceiling; None when coverage is not known."""
     reason: str | None = None
     """Why positions or categories are missing."""
+    mix_accept_length: float | None = None
+    """Accept length of all categories together, each weighted by its share of tokens so that time adds up
+    (harmonic); None without categories."""
+    training_note: str | None = None
+    """What the trainer's own metric says beside the served accept length; it informs and is in no fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +130,10 @@ class ScalingPoint:
     """Optimizer steps."""
     epochs: float | None = None
     """Epochs."""
+    repeated_fraction: float | None = None
+    """Share of the training set that repeats other samples; `samples` counts distinct ones. None when not recorded."""
+    cost: TrainingCost | None = None
+    """GPU-hours of its training by phase, as recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +175,40 @@ class SamplesNeeded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSamples:
+    """Training samples for one speed-up."""
+
+    speedup: float
+    """Wanted speed over the baseline; 1 is break-even."""
+    accept_length: float
+    """Accept length it takes."""
+    reachable: bool | None
+    """Whether a perfect drafter yields so much; None where the number of steps is assumed."""
+    needed: SamplesNeeded | None
+    """Samples with their open ends; None where it is out of reach."""
+    note: str
+    """The same in a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldOut:
+    """The largest size predicted from the smaller ones: how far the curve can be trusted."""
+
+    samples: int
+    """Largest size, left out of the fit."""
+    measured: float
+    """Its served accept length."""
+    low: float
+    """10th percentile of what was predicted, measurement noise included."""
+    median: float
+    """Median."""
+    high: float
+    """90th percentile."""
+    pit: float
+    """Share of the prediction at or below what was measured; uniform over many series when intervals are right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingFit:
     """Accept length against training data."""
 
@@ -196,3 +242,9 @@ class ScalingFit:
     """Highest first-position acceptance the fit allowed: vocabulary coverage or the prior's ceiling."""
     assumed_num_steps: int | None = None
     """Where num_steps was not recorded, the value assumed."""
+    targets: tuple[TargetSamples, ...] = ()
+    """Samples for break-even and for target speed-ups; empty when refused or without a break-even."""
+    hold_out: HoldOut | None = None
+    """Largest size predicted from the others, refused fits included; None below two sizes."""
+    unserved: tuple[int, ...] = ()
+    """Sizes that were trained, some with a training metric, and never served in this configuration: not in the fit."""

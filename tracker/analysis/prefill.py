@@ -1,0 +1,85 @@
+"""Break-even without the prompt's share: end-to-end figures hold the time to the first token on both sides.
+
+A request of N tokens takes P + N * T_base on the plain server and P' + N * T_spec / L on the speculative one. Equal
+decoding speed needs L = T_spec / T_base, without P; step times from whole requests hold L * P' / N and P / N more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracker.analysis.break_even import TARGET_SPEEDUPS, prefill_corrected_step_ms
+from tracker.analysis.observations import Observation
+from tracker.analysis.results import PrefillCorrection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """One observation without its prompts."""
+
+    step_ms: float
+    """Milliseconds per verify step, decoding alone."""
+    prefill_s: float
+    """Mean seconds to the first token."""
+    output_tokens: float
+    """Mean generated tokens per request."""
+
+
+def decoding(item: Observation) -> Decoding | None:
+    """Return an observation without its prompts; None where prefill, lengths or step time are not known."""
+    length = 1.0 if not item.speculative else None if item.length is None else item.length.value
+    if item.step_ms is None or length is None or item.prefill_s is None or not item.tokens_per_request:
+        return None
+    step = prefill_corrected_step_ms(
+        length=length,
+        tok_s=1000 * length / item.step_ms.value,
+        prefill_s=item.prefill_s,
+        output_tokens=item.tokens_per_request,
+    )
+    if step <= 0:
+        return None
+    return Decoding(step_ms=step, prefill_s=item.prefill_s, output_tokens=item.tokens_per_request)
+
+
+def prefill_correction(members: Sequence[Observation], baseline: Observation) -> PrefillCorrection | None:
+    """Return the correction for runs of one configuration; None unless prefill is known for all and the baseline."""
+    base = decoding(baseline)
+    known = [part for part in map(decoding, members) if part is not None]
+    if base is None or len(known) < len(members):
+        return None
+    step = math.exp(math.fsum(math.log(part.step_ms) for part in known) / len(known))
+    waiting = math.fsum(part.prefill_s for part in known) / len(known)
+    tokens = math.fsum(part.output_tokens for part in known) / len(known)
+    whole = base.prefill_s + base.output_tokens * base.step_ms / 1000
+    return PrefillCorrection(
+        break_even=step / base.step_ms,
+        baseline_prefill_fraction=base.prefill_s / whole,
+        required={
+            f"{target:g}": end_to_end_length(
+                target,
+                step_ms=step,
+                prefill_s=waiting,
+                output_tokens=tokens,
+                baseline_s=whole * tokens / base.output_tokens,
+            )
+            for target in TARGET_SPEEDUPS
+        },
+    )
+
+
+def end_to_end_length(
+    speedup: float, *, step_ms: float, prefill_s: float, output_tokens: float, baseline_s: float
+) -> float | None:
+    """Return the accept length at which whole requests run `speedup` times as fast; None where prefill forbids it.
+
+    Args:
+        speedup: Wanted end-to-end speed over the baseline.
+        step_ms: Milliseconds per verify step, decoding alone.
+        prefill_s: Seconds to the first token with speculation.
+        output_tokens: Tokens generated per request.
+        baseline_s: Seconds a baseline request of that many tokens takes.
+    """
+    left = baseline_s / speedup - prefill_s
+    return output_tokens * step_ms / 1000 / left if left > 0 else None
