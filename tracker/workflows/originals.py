@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,14 @@ _CHUNK_BYTES = 2**20
 
 # Keys under which benchmark tools store what people asked and what a model answered.
 _TEXT_KEYS = frozenset({
-    "answer", "answers", "choices", "completion", "content", "generated_text", "generated_texts", "input", "inputs",
-    "messages", "output", "outputs", "output_ids", "prompt", "prompts", "question", "questions", "reasoning_content",
-    "response", "responses", "text", "texts", "turns",
+    "answer", "answers", "choices", "completion", "content", "conversations", "generated_text", "generated_texts",
+    "input", "input_ids", "inputs", "instruction", "messages", "output", "outputs", "output_ids", "prompt", "prompts",
+    "question", "questions", "reasoning_content", "response", "responses", "text", "texts", "turns",
 })  # fmt: skip
+# Keys that hold settings as an object, and a request's body when they are a text (guidellm).
+_TEXT_IF_STRING = frozenset({"args", "body", "request_args"})
+_EVENT = "data:"
+_YAML_TEXT = re.compile(rf"^\s*(?:- )?(?:{'|'.join(sorted(_TEXT_KEYS | _TEXT_IF_STRING))}):[ \t]*[^\s{{\[]", re.M)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
@@ -85,12 +90,25 @@ def _without_texts(content: bytes) -> bytes | None:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
         return None
+    if text.startswith(_EVENT):
+        return b"\n".join(_events_without_texts(text)) + b"\n"
     if text.lstrip()[:1] not in ("{", "["):
-        return content
+        # Texts in YAML run over lines in five styles; a report that holds any is not kept.
+        return None if _YAML_TEXT.search(text) else content
     try:
         return _dump(json.loads(text))
     except (json.JSONDecodeError, RecursionError):
         return b"\n".join(_lines_without_texts(text)) + b"\n"
+
+
+def _events_without_texts(text: str) -> Iterator[bytes]:
+    """Yield the events of a saved stream; `[DONE]` holds no text, of a cut event only the length is kept."""
+    for line in text.splitlines():
+        event = line.removeprefix(_EVENT).strip()
+        if not event.startswith(("{", "[{")):
+            yield line.encode() if len(event) < len("[DONE]") + 1 else _dump({"unreadable_line_characters": len(line)})
+            continue
+        yield from (b"data: " + part for part in _lines_without_texts(event))
 
 
 def _lines_without_texts(text: str) -> Iterator[bytes]:
@@ -108,6 +126,8 @@ def _dump(value: Any) -> bytes:
 
 def _stripped(value: Any, key: str | None = None) -> Any:
     if key in _TEXT_KEYS and not isinstance(value, int | float | bool | None):
+        return _fingerprint(value)
+    if key in _TEXT_IF_STRING and isinstance(value, str):
         return _fingerprint(value)
     if isinstance(value, dict):
         return {name: _stripped(item, name) for name, item in value.items()}
