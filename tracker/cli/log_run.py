@@ -43,6 +43,7 @@ class _CommandAfterDashes(click.Command):
 @click.option("--note", metavar="TEXT", help="Free text.")
 @click.option("--training", type=click.Path(path_type=Path), metavar="DIR", help="A drafter-training run.")
 @click.option("--as", "form", metavar="FORMAT", help="Force an input format; see --formats.")
+@click.option("--column", "columns", multiple=True, metavar="NAME=MEANING", help="What a table's column holds.")
 @click.option("--formats", "list_formats", is_flag=True, help="List the input formats and stop.")
 @click.option("--keep-text", is_flag=True, help="Keep prompt and answer texts with the original.")
 @click.option("--dry-run", is_flag=True, help="Read and check, store nothing.")
@@ -95,6 +96,7 @@ def _request(inputs: tuple[Path, ...], watched: tuple[str, ...], options: dict[s
         note=options["note"],
         training=options["training"],
         format=options["form"],
+        columns=_context.pairs(options["columns"], "--column"),
         keep_text=options["keep_text"],
         dry_run=options["dry_run"],
     )

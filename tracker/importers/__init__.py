@@ -2,13 +2,14 @@
 
     formats()            every importer by name
     detect(path)         the one importer that recognises a file or folder by its content
-    read(path, format)   the runs in it
+    read(path, format)   the runs in it; `columns` says what a table's columns hold
 
 gzip and zstd are undone on the way; content decides, never a file's name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from tracker import plugins
@@ -16,6 +17,7 @@ from tracker.errors import InputError, UnknownFormatError
 from tracker.importers import _source
 from tracker.importers._typed import from_values
 from tracker.importers.base import ImportedRun, Importer
+from tracker.importers.table import Table
 
 __all__ = ["ImportedRun", "Importer", "detect", "formats", "from_values", "read"]
 
@@ -35,6 +37,8 @@ def detect(path: Path) -> Importer:
     head = _head(path)
     known = formats()
     claims = [importer for importer in known.values() if importer.sniff(path, head)]
+    # Whoever knows the tool comes before whoever only knows that it is a table.
+    claims = [importer for importer in claims if not getattr(importer, "generic", False)] or claims
     if len(claims) == 1:
         return claims[0]
     names = ", ".join(known)
@@ -56,24 +60,35 @@ def detect(path: Path) -> Importer:
     )
 
 
-def read(path: Path, format: str | None = None) -> tuple[ImportedRun, ...]:
+def read(path: Path, format: str | None = None, columns: Mapping[str, str] | None = None) -> tuple[ImportedRun, ...]:
     """Return the runs in a file or folder.
 
     Args:
         path: File or folder.
         format: Importer to use; None detects it.
+        columns: What the columns of a table hold, by name, where their names do not say so.
 
     Raises:
         UnknownFormatError: There is no importer of that name, or none recognises the content.
-        InputError: The content cannot be read.
+        InputError: The content cannot be read, or columns are named and it is no table.
     """
-    if format is None:
-        return detect(path).read(path)
+    importer = detect(path) if format is None else _named(path, format)
+    if not columns:
+        return importer.read(path)
+    if not isinstance(importer, Table):
+        raise InputError(
+            f"columns are named, but this is read as {importer.name}", where=str(path), hint="Leave out --column."
+        )
+    return importer.read(path, columns)
+
+
+def _named(path: Path, format: str) -> Importer:
     _head(path)
     known = formats()
     if format not in known:
         raise UnknownFormatError(f"there is no format `{format}`", hint=f"Known formats: {', '.join(known)}.")
-    return known[format].read(path)
+    importer: Importer = known[format]
+    return importer
 
 
 def _head(path: Path) -> bytes:

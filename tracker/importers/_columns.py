@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from tracker.errors import InputError
 
 Meaning = Literal[
     "name", "algorithm", "drafter", "target", "engine", "gpu", "prompt_set", "note", "role", "measured_at",
@@ -109,6 +112,8 @@ class Column:
     """Statistic, quantity and unit of a latency column."""
     assumed: bool = False
     """Whether the meaning is a guess that must be said."""
+    given: bool = False
+    """Whether the user said what it holds."""
 
 
 def canonical(header: str) -> str:
@@ -118,15 +123,30 @@ def canonical(header: str) -> str:
     return _TOKENS_PER_SECOND.sub(lambda match: ("_" if match.group(0).startswith("_") else "") + "tok_s", text)
 
 
-def resolve(header: Sequence[str]) -> tuple[Column, ...]:
-    """Return the meaning of every column; of several columns with one meaning the most specific name wins."""
-    columns = [_column(index, text) for index, text in enumerate(header)]
+# What `--column NAME=MEANING` may say: the meanings themselves, any name listed above, or that a column is nothing.
+IGNORE = "ignore"
+MEANINGS: tuple[str, ...] = (*_NAMES, IGNORE)
+
+
+def resolve(header: Sequence[str], given: Mapping[str, str] | None = None, *, where: str = "") -> tuple[Column, ...]:
+    """Return the meaning of every column; of several columns with one meaning the most specific name wins.
+
+    Args:
+        header: Column names as written.
+        given: What the user says that columns hold, by name.
+        where: File and line, for errors.
+
+    Raises:
+        InputError: `given` names a column that is not there, or a meaning that there is none of.
+    """
+    said = _said(header, given or {}, where)
+    columns = [said[index] if index in said else _column(index, text) for index, text in enumerate(header)]
     columns = _with_wide(columns)
     best: dict[Meaning, tuple[int, int]] = {}
     for column in columns:
         if column.meaning is None or column.label is not None or column.meaning in ("position", "latency"):
             continue
-        rank = (_RANK[_bare(column.header)[0]][1], column.index)
+        rank = (-1 if column.given else _RANK[_bare(column.header)[0]][1], column.index)
         best[column.meaning] = min(best.get(column.meaning, rank), rank)
     return tuple(
         column
@@ -134,6 +154,80 @@ def resolve(header: Sequence[str]) -> tuple[Column, ...]:
         else Column(index=column.index, header=column.header, meaning=None)
         for column in columns
     )
+
+
+def _said(header: Sequence[str], given: Mapping[str, str], where: str) -> dict[int, Column]:
+    """Return the columns whose meaning the user gives; several of one measured meaning are told apart by their names.
+
+    Raises:
+        InputError: There is no such column or no such meaning.
+    """
+    found: dict[int, Column] = {}
+    for name, text in given.items():
+        matches = [index for index, written in enumerate(header) if name in (written, canonical(written))]
+        if len(matches) != 1:
+            how_many = "are several columns" if matches else "is no column"
+            raise InputError(
+                f"there {how_many} `{name}`; found: {', '.join(header)}",
+                where=where,
+                hint="Name a column as it is written in the file.",
+            )
+        meaning = _meaning(text, where)
+        index = matches[0]
+        found[index] = Column(
+            index=index, header=header[index], meaning=meaning, percent=_bare(header[index])[1], given=True
+        )
+    groups: dict[Meaning, list[Column]] = {}
+    for column in found.values():
+        if column.meaning in WIDE:
+            groups.setdefault(column.meaning, []).append(column)
+    for group in groups.values():
+        if len(group) > 1:
+            for column in group:
+                found[column.index] = dataclasses.replace(column, label=canonical(column.header))
+    return found
+
+
+def _meaning(text: str, where: str) -> Meaning | None:
+    """Return the meaning a user names, by its own name or by any name a column could have.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    if text == IGNORE:
+        return None
+    for meaning in _NAMES:
+        if text == meaning:
+            return meaning
+    known = _RANK.get(canonical(text))
+    if known is None:
+        raise InputError(
+            f"`{text}` is nothing that a column can hold; choose from: {', '.join(MEANINGS)}",
+            where=where,
+            hint="Write `--column NAME=MEANING`.",
+        )
+    return known[0]
+
+
+def rivals(columns: Sequence[Column], header: Sequence[str]) -> dict[Meaning, tuple[int, ...]]:
+    """Return the columns that could each hold one measured quantity, where neither name is its plain one.
+
+    A column named exactly like the quantity, or chosen by the user, has no rival.
+    """
+    found: dict[Meaning, list[int]] = {}
+    settled = {column.meaning for column in columns if column.given}
+    for index, text in enumerate(header):
+        known = _RANK.get(_bare(text)[0])
+        said = next((column for column in columns if column.index == index and column.given), None)
+        if known is not None and known[0] in ("throughput", "accept_length") and said is None:
+            found.setdefault(known[0], []).append(index)
+    return {
+        meaning: tuple(indices)
+        for meaning, indices in found.items()
+        if len(indices) > 1
+        and meaning not in settled
+        and min(_RANK[_bare(header[index])[0]][1] for index in indices) > 0
+    }
 
 
 def _bare(header: str) -> tuple[str, bool]:
@@ -170,7 +264,9 @@ def _with_wide(columns: list[Column]) -> list[Column]:
     `accept_len` is no configuration called `break_even`.
     """
     plain = {column.meaning for column in columns}
-    found = {column.index: _wide_label(column.header) for column in columns if column.meaning is None}
+    found = {
+        column.index: _wide_label(column.header) for column in columns if column.meaning is None and not column.given
+    }
     found = {index: item for index, item in found.items() if item is not None and item[0] not in plain}
     labels: dict[Meaning, set[str]] = {}
     for item in found.values():

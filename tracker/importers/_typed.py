@@ -15,8 +15,12 @@ from tracker.importers.base import ImportedRun
 WHERE = "values given"
 
 
-def from_values(rows: Sequence[Mapping[str, Any]]) -> tuple[ImportedRun, ...]:
+def from_values(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None) -> tuple[ImportedRun, ...]:
     """Return one run a mapping of column names to values; None and NaN are not reported.
+
+    Args:
+        rows: One mapping a run.
+        columns: What a column holds, by name, where its name does not say so.
 
     Raises:
         InputError: No value is a throughput or an accept length, or a value is no number or text.
@@ -26,7 +30,7 @@ def from_values(rows: Sequence[Mapping[str, Any]]) -> tuple[ImportedRun, ...]:
         _tabletext.Row(line=index, cells=tuple(_text(key, row.get(key)) for key in header))
         for index, row in enumerate(rows, start=1)
     )
-    found = table.runs(_tabletext.Table(header=header, header_line=0, rows=lines), where=WHERE)
+    found = table.runs(_tabletext.Table(header=header, header_line=0, rows=lines), where=WHERE, given=columns)
     # Typed values are no file: a row number would make two different typings the same run.
     return tuple(dataclasses.replace(run, row=None) for run in found)
 

@@ -72,7 +72,10 @@ class ImportedRun:
 
 
 class Importer(Protocol):
-    """Reader of one tool's output."""
+    """Reader of one tool's output.
+
+    An importer with a class attribute `generic = True` recognises a shape (a table) and not a tool; it comes last.
+    """
 
     name: str
     """Name for `--as`; equals the module's name."""

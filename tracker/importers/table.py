@@ -7,7 +7,7 @@ concurrencies or prompt categories; where it names concurrencies (`bs1_tok_s`, `
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tracker.domain.checkpoint import Checkpoint
@@ -28,28 +28,35 @@ class Table:
 
     name = "table"
     title = "table of runs: CSV, TSV, Markdown or aligned text, one run a row, loosely named columns"
+    generic = True
 
     def sniff(self, path: Path, head: bytes) -> bool:
         """Return whether the text is a table; whether it describes runs is for `read` to say."""
         return bool(head) and b"\0" not in head and _tabletext.looks_like_table(head.decode(errors="replace"))
 
-    def read(self, path: Path) -> tuple[ImportedRun, ...]:
+    def read(self, path: Path, columns: Mapping[str, str] | None = None) -> tuple[ImportedRun, ...]:
         """Return one run a row, or one a configuration of a wide table.
 
+        Args:
+            path: The file.
+            columns: What columns hold, by name, where their names do not say so.
+
         Raises:
-            InputError: There is no column with throughput or accept length, or a row is malformed.
+            InputError: There is no column with throughput or accept length, two could be meant, or a row is malformed.
         """
-        return runs(_tabletext.read(path, _source.read_text(path)), where=str(path))
+        return runs(_tabletext.read(path, _source.read_text(path)), where=str(path), given=columns)
 
 
-def runs(table: _tabletext.Table, *, where: str) -> tuple[ImportedRun, ...]:
+def runs(table: _tabletext.Table, *, where: str, given: Mapping[str, str] | None = None) -> tuple[ImportedRun, ...]:
     """Return one run a row, or one a configuration of a wide table.
 
     Raises:
-        InputError: There is no column with throughput or accept length, or a row is malformed.
+        InputError: There is no column with throughput or accept length, two could be meant, or a row is malformed.
     """
-    columns = _columns.resolve(table.header)
+    line = f"{where}:{table.header_line}"
+    columns = _columns.resolve(table.header, given, where=line)
     _require_measured(columns, table, where)
+    _refuse_rivals(columns, table, line)
     percent = _rows.percent_columns(columns, table.rows)
     rows = [Cells(row=row, columns=columns, where=f"{where}:{row.line}", percent=percent) for row in table.rows]
     if not rows:
@@ -77,8 +84,26 @@ def _require_measured(columns: Sequence[Column], table: _tabletext.Table, path: 
     raise InputError(
         f"no column holds output throughput or accept length{why}; found: {', '.join(table.header)}",
         where=f"{path}:{table.header_line}",
-        hint="Name one `output_throughput_tok_s` or `accept_length`.",
+        hint="Name one `output_throughput_tok_s` or `accept_length`, or say what a column holds: "
+        "--column NAME=accept_length.",
     )
+
+
+def _refuse_rivals(columns: Sequence[Column], table: _tabletext.Table, where: str) -> None:
+    """Refuse to guess between columns of one measured quantity that differ.
+
+    Raises:
+        InputError: Two columns could hold it, neither is named exactly so, and their values differ.
+    """
+    for meaning, indices in _columns.rivals(columns, table.header).items():
+        values = {tuple(_rows.bare_number(row.cells[index]) for row in table.rows) for index in indices}
+        if len(values) > 1:
+            names = [table.header[index] for index in indices]
+            raise InputError(
+                f"several columns can hold the {meaning.replace('_', ' ')}: {', '.join(names)}",
+                where=where,
+                hint=f'Say which: --column "{names[0]}={meaning}".',
+            )
 
 
 def _named_findings(columns: Sequence[Column], rows: Sequence[Cells], table: _tabletext.Table) -> tuple[Finding, ...]:
@@ -95,7 +120,7 @@ def _named_findings(columns: Sequence[Column], rows: Sequence[Cells], table: _ta
                 code="COLUMNS_NOT_UNDERSTOOD",
                 severity="info",
                 message=f"Kept under their own names, without a meaning: {', '.join(numeric)}.",
-                fix="Rename a column if it holds output throughput, accept length or a server setting.",
+                fix="Say what a column holds with --column NAME=MEANING, e.g. --column speed=throughput.",
             )
         )
     findings += [
@@ -103,7 +128,7 @@ def _named_findings(columns: Sequence[Column], rows: Sequence[Cells], table: _ta
             code="COLUMN_ASSUMED",
             severity="info",
             message=f"Column `{column.header}` is taken as output tokens per second.",
-            fix="Name it `output_throughput_tok_s`, or `request_throughput` if it counts requests.",
+            fix=f'Confirm it with --column "{column.header}=throughput", or with "=ignore" if it counts requests.',
         )
         for column in columns
         if column.assumed

@@ -22,6 +22,7 @@ from tracker.workflows.server_sources import ServerFacts, ServerOptions, read_so
 from tracker.workflows.session import Session
 
 DEFAULT_EXPERIMENT = "benchmarks"
+TABLE_FORMAT = "table"
 EXPERIMENT_VARIABLES = ("TRACKER_EXPERIMENT", "MLFLOW_EXPERIMENT_NAME")
 
 
@@ -63,6 +64,8 @@ class LogRequest:
     """Drafter-training run."""
     format: str | None = None
     """Importer to force."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """What a table's columns hold, by name, where their names do not say so."""
     keep_text: bool = False
     """Keep prompt and answer texts in the original."""
     dry_run: bool = False
@@ -176,12 +179,16 @@ def _sources(
             paths.append((request.training, request.format, None))
     for path, form, concurrency in paths:
         name = form or importers.detect(path).name
-        runs = importers.read(path, name)
+        # Beside other inputs, named columns are the table's; alone, any other format refuses them in plain words.
+        columns = request.columns if name == TABLE_FORMAT or len(paths) == 1 else None
+        runs = importers.read(path, name, columns)
         detected.append((str(path), name))
         digests, kept = originals.digests(path), originals.keep(path, keep_text=request.keep_text)
         found += [_from_file(run, importer=name, concurrency=concurrency, digests=digests, kept=kept) for run in runs]
     values = [*request.rows, *([request.metrics] if request.metrics else [])]
-    found += [_Source(imported=run, importer="typed") for run in importers.from_values(values)] if values else []
+    if values:
+        typed = importers.from_values(values, None if paths else request.columns)
+        found += [_Source(imported=run, importer="typed") for run in typed]
     if not found and watched is not None:
         found = [_Source(imported=_from_command(watched), importer="command")]
     if not found:
