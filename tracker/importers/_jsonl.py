@@ -222,19 +222,22 @@ def entries(path: Path) -> Iterator[Entry]:
         if not line.content.strip():
             continue
         if pending is not None:
-            raise _not_json(path, *pending)
+            raise not_json(path, *pending)
         try:
             yield Entry(line=line.number, value=parse(line.content))
         except ValueError as error:
             pending = (line, error)
-    if pending is None:
-        return
-    line, damage = pending
+    if pending is not None:
+        yield cut_entry(*pending)
+
+
+def cut_entry(line: _source.Line, damage: ValueError) -> Entry:
+    """Return what stands in the place of a last line that is not whole."""
     cut = f"line {line.number} is no JSON ({_reason(damage)})" if line.ended else _cut(line)
-    yield Entry(line=line.number, value=None, cut=f"{cut}; it was left out")
+    return Entry(line=line.number, value=None, cut=f"{cut}; it was left out")
 
 
-def _not_json(path: Path, line: _source.Line, error: ValueError) -> InputError:
+def not_json(path: Path, line: _source.Line, error: ValueError) -> InputError:
     """Return the error for a line that is no JSON."""
     return InputError(
         f"line {line.number} is no JSON ({_reason(error)})",

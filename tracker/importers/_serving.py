@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from tracker.domain.measurement import Latency, Measurement, RequestRow
@@ -11,6 +12,19 @@ from tracker.errors import InputError
 from tracker.importers import _jsonl
 
 MAX_ERROR_LENGTH = 200
+
+
+def require(fields: _jsonl.Fields, keys: Iterable[str], tool: str) -> None:
+    """Refuse an object that is no result of this tool.
+
+    Raises:
+        InputError: A key that every result has is missing.
+    """
+    missing = sorted(set(keys) - fields.data.keys())
+    if missing:
+        raise InputError(
+            f"this is no {tool} result (no `{missing[0]}`)", where=fields.where, hint="Remove it from the file."
+        )
 
 
 def latency(fields: _jsonl.Fields, quantity: str) -> Latency | None:

@@ -1,0 +1,104 @@
+"""SGLang `bench_speculative.py`: a grid over batch size, steps, topk and draft tokens, one JSON line each.
+
+`step_time` is the 20th percentile of the server's step times and `speed` is accept length over it: tokens a second of
+one stream while decoding, without prefill and without the slower steps. Times the batch size it compares configurations
+of one grid, and its quotient is the break-even accept length; it is no measured throughput, and said so.
+`steps` 0 is the baseline, whose accept length of 1 is not acceptance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tracker.domain.finding import Finding
+from tracker.domain.measurement import Measurement, Reported
+from tracker.domain.server import Speculation
+from tracker.domain.workload import Workload
+from tracker.errors import InputError
+from tracker.importers import _identities, _jsonl, _pool, _serving
+from tracker.importers.base import ImportedRun
+
+_OWN_KEYS = frozenset({"batch_size", "steps", "topk", "num_draft_tokens", "acc_length", "step_time", "speed"})
+_FROM_STEP_TIME = Finding(
+    code="THROUGHPUT_FROM_STEP_TIME",
+    severity="info",
+    message="Throughput is batch size x accept length over the 20th percentile of step times: decoding only, without "
+    "prefill and slower steps. It compares configurations of this grid and lies above what a client sees.",
+    fix="Confirm the best configuration with bench_serving.",
+)
+
+
+class SglangBenchSpeculative:
+    """SGLang's grid search over speculative settings."""
+
+    name = "sglang_bench_speculative"
+    title = "SGLang bench_speculative grid, JSON Lines, one configuration and batch size a line"
+
+    def sniff(self, path: Path, head: bytes) -> bool:
+        """Return whether the first object has the fields of this benchmark."""
+        value = _jsonl.first_value(head)
+        return isinstance(value, dict) and value.keys() >= _OWN_KEYS
+
+    def read(self, path: Path) -> tuple[ImportedRun, ...]:
+        """Return one run a configuration, with one measurement a batch size.
+
+        Raises:
+            InputError: No line in it is whole, or a value is damaged.
+        """
+        found = _jsonl.objects(path)
+        groups: dict[tuple[int | None, ...], list[_jsonl.Fields]] = {}
+        for fields in found.values:
+            _serving.require(fields, _OWN_KEYS, "bench_speculative")
+            key = tuple(fields.count(name) for name in ("steps", "topk", "num_draft_tokens"))
+            groups.setdefault(key, []).append(fields)
+        if not groups:
+            raise InputError(
+                "no line in it is whole" + (f": {found.cut}" if found.cut else ""),
+                where=str(path),
+                hint="The benchmark writes a line when a configuration ends.",
+            )
+        runs = enumerate(groups.items())
+        single = len(groups) == 1
+        return tuple(_run(key, lines, None if single else row, found.cut) for row, (key, lines) in runs)
+
+
+def _run(key: tuple[int | None, ...], lines: Sequence[_jsonl.Fields], row: int | None, cut: str | None) -> ImportedRun:
+    """Return the run of one configuration."""
+    steps, topk, width = key
+    spec = Speculation(enabled=False)
+    if steps:
+        spec = Speculation(enabled=True, num_steps=steps, eagle_topk=topk, num_draft_tokens=width)
+    by_batch: dict[int | None, list[Measurement]] = {}
+    for fields in lines:
+        cell = _cell(fields, speculates=spec.enabled)
+        by_batch.setdefault(cell.concurrency, []).append(cell)
+    cells = tuple(cell for group in by_batch.values() for cell in _pool.repeats(group))
+    findings = [finding for cell in cells for finding in _identities.check(cell, num_steps=spec.num_steps)]
+    return ImportedRun(
+        name=f"{steps}-{topk}-{width}" if spec.enabled else "baseline",
+        role=None if spec.enabled else "baseline",
+        row=row,
+        measurements=cells,
+        workload=Workload(concurrencies=tuple(sorted(size for size in by_batch if size is not None))),
+        engine="sglang",
+        speculation=spec,
+        findings=(*_identities.merge(findings), _FROM_STEP_TIME),
+        missing=cut,
+    )
+
+
+def _cell(fields: _jsonl.Fields, *, speculates: bool) -> Measurement:
+    """Return the measurement of one line."""
+    size, speed, length = fields.count("batch_size"), fields.number("speed"), fields.number("acc_length")
+    extra = {"step_time_s": fields.number("step_time"), "speed_tok_s_per_stream": speed}
+    return Measurement(
+        concurrency=size or None,
+        output_tokens=fields.count("completion_tokens"),
+        reported_throughput_tok_s=None if not speed or not size else Reported(value=speed * size),
+        reported_accept_length=Reported(value=length) if speculates and length is not None else None,
+        extra={name: value for name, value in extra.items() if value is not None},
+    )
+
+
+IMPORTER = SglangBenchSpeculative()
