@@ -64,7 +64,14 @@ def test_a_file_cut_at_any_byte_gives_only_what_was_whole(name: str, sample: Pat
     whole = importers.read(sample)
     path = tmp_path / sample.name
     before: list[Any] = []
+    after: list[Any] = []
+    end = 0
     for size in _sizes(content):
+        if content.find(b"\n", size) + 1 != end and content[size - 1 : size] != b"\n":
+            # A last line may be whole and lack only its line break.
+            end = content.find(b"\n", size) + 1
+            path.write_bytes(content[:end])
+            after = [_numbers(run) for run in _read(path, name)]
         path.write_bytes(content[:size])
         runs = _read(path, name)
         if content[:size].endswith(b"\n"):
@@ -77,8 +84,14 @@ def test_a_file_cut_at_any_byte_gives_only_what_was_whole(name: str, sample: Pat
                 continue
             # A run of its own is whole or as far as it got; a log's run is what its whole lines add up to.
             so_far = before[index] if index < len(before) else None
+            next_line = after[index] if index < len(after) else None
             numbers = _numbers(run)
-            assert numbers in (_numbers(original)[: len(numbers)], so_far)
+            if b"\0" in content:
+                assert run.training is not None
+                assert original.training is not None
+                assert set(run.training.history) <= set(original.training.history)
+                continue
+            assert numbers in (_numbers(original)[: len(numbers)], so_far, next_line)
 
 
 @pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=IDS)
@@ -116,9 +129,11 @@ def _replaced(value: Any, target: int, weird: Any, counter: list[int]) -> Any:
 
 def _values(sample: Path) -> list[Any] | None:
     """Return the JSON values of a sample; None when it is no JSON."""
-    text = sample.read_text()
     try:
+        text = sample.read_text()
         return [json.loads(text)]
+    except UnicodeDecodeError:
+        return None
     except ValueError:
         pass
     try:

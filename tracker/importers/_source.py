@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from tracker.errors import InputError
 from tracker.importers.base import HEAD_BYTES
@@ -158,3 +158,23 @@ def _document_lines(content: bytes) -> Iterator[Line]:
     """Yield the lines of a document already in memory."""
     for number, line in enumerate(content.splitlines(keepends=True), start=1):
         yield Line(number=number, content=line.rstrip(b"\r\n"), ended=line.endswith((b"\n", b"\r")))
+
+
+def parse_yaml(content: bytes, path: Path, *, limit_bytes: int) -> Any:
+    """Return the value of a YAML text, read without constructing objects of any kind.
+
+    Raises:
+        InputError: It is no YAML, or larger than a document of its kind.
+    """
+    import yaml  # type: ignore[import-untyped]
+
+    if len(content) > limit_bytes:
+        raise InputError(
+            f"the YAML file is larger than {limit_bytes // 2**20} MB",
+            where=str(path),
+            hint="Log the JSON file instead.",
+        )
+    try:
+        return yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+        raise InputError("the file is no whole YAML", where=str(path), hint="Copy it again.") from error
