@@ -9,7 +9,7 @@ import pytest
 from tracker import importers
 from tracker.domain.training import MetricPoint
 from tracker.errors import InputError
-from tracker.importers import train_log
+from tracker.importers import _history
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -54,7 +54,7 @@ def test_a_long_history_is_thinned_and_keeps_its_last_point(tmp_path: Path) -> N
     (run,) = importers.read(path)
 
     assert run.training is not None
-    assert len(run.training.history) <= train_log.MAX_POINTS_A_METRIC
+    assert len(run.training.history) <= _history.MAX_POINTS_A_METRIC
     assert run.training.history[-1] == MetricPoint(name="loss", step=5002, value=5002.5)
 
 

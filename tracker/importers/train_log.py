@@ -15,14 +15,12 @@ from typing import Any
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.training import MetricPoint, Training
 from tracker.errors import InputError
-from tracker.importers import _jsonl, _normalise, _source
+from tracker.importers import _history, _jsonl, _normalise, _source
 from tracker.importers.base import ImportedRun
 
 _RECORD = re.compile(r"\bepoch=(\d{1,9}) step=(\d{1,12})((?: [A-Za-z_][\w/.]*=[^\s,\]]+)+)")
 _PAIR = re.compile(r"([A-Za-z_][\w/.]*)=([^\s,\]]+)")
 _HEAD = re.compile(rb"\bepoch=\d+ step=\d+ [A-Za-z_]+=")
-# A training logs a value every few steps; a metric history of more points than this is thinned for the record.
-MAX_POINTS_A_METRIC = 2000
 
 
 class TrainLog:
@@ -64,14 +62,8 @@ class TrainLog:
             raise InputError(
                 "there is no whole training record", where=str(path), hint="A record reads `epoch=0 step=10 loss=...`."
             )
-        history = tuple(point for series in points.values() for point in _thinned(series))
+        history = tuple(point for series in points.values() for point in _history.thinned(series))
         return (ImportedRun(kind="training", training=Training(optimizer_steps=steps, history=history)),)
-
-
-def _thinned(series: list[MetricPoint]) -> list[MetricPoint]:
-    """Return a history of bounded length that keeps the last point."""
-    stride = math.ceil(len(series) / MAX_POINTS_A_METRIC)
-    return series[(len(series) - 1) % stride :: stride]
 
 
 def _drafters(path: Path) -> tuple[ImportedRun, ...]:
