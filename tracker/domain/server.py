@@ -26,6 +26,22 @@ class FlagDifference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StartupLog:
+    """What a server's log says beyond its arguments."""
+
+    is_whole: bool
+    """Whether the log reaches from the arguments to the line that says the server is ready."""
+    loaded_architectures: tuple[str, ...] = ()
+    """Models loaded, target first, as SGLang's `Load weight end. ... type=` names them."""
+    captured_layers: tuple[int, ...] | None = None
+    """Target layers captured for the drafter, where the engine says so; None when no line does."""
+    decode_lines: int = 0
+    """Decode lines with an accept length, each over SGLang's decode log interval of 40 steps by default."""
+    accept_length_mean: float | None = None
+    """Plain mean of those lines' accept lengths, bonus token included; a symptom, not a measurement."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
     """One server as it ran. Secrets are redacted before an instance is made."""
 
@@ -47,6 +63,8 @@ class ServerConfig:
     """Where the facts came from, most trusted first."""
     unknown_flags: tuple[str, ...] = ()
     """Flags that our table does not know; kept in `typed` all the same."""
+    startup: StartupLog | None = None
+    """What the log says beyond the arguments; None without a log."""
 
     def get(self, name: str) -> Any:
         """Return argument `name` as resolved, else as typed, else None."""

@@ -55,6 +55,10 @@ class Training:
     """Name of the data set."""
     data_digest: str | None = None
     """SHA-256 of the data set."""
+    template_digest: str | None = None
+    """SHA-256 of the chat template that the training data were rendered with."""
+    thinking: bool | None = None
+    """Whether the training answers were generated in the target's thinking mode."""
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     """Learning rate and the like."""
     history: tuple[MetricPoint, ...] = ()

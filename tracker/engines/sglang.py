@@ -16,6 +16,7 @@ from tracker.engines._environment import relevant_environment
 from tracker.engines._literals import read_fields
 from tracker.engines._sglang_flags import sglang_flags
 from tracker.engines._sglang_live import fetch_sglang
+from tracker.engines._startup import read_startup
 from tracker.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,7 +103,12 @@ class SGLang:
             line = text[match.end() : end if end >= 0 else len(text)]
             arguments = read_fields(line, 0, "=" if line[:1] == "(" else ":")
             if arguments:
-                return ServerConfig(engine=self.name, arguments=redact_mapping(arguments), sources=("log",))
+                return ServerConfig(
+                    engine=self.name,
+                    arguments=redact_mapping(arguments),
+                    sources=("log",),
+                    startup=read_startup(text[match.start() :]),
+                )
         return None
 
     def speculation(self, config: ServerConfig) -> Speculation | None:

@@ -15,6 +15,7 @@ from tracker.domain.redaction import redact_argv, redact_mapping
 from tracker.domain.server import ServerConfig, Speculation
 from tracker.engines._environment import relevant_environment
 from tracker.engines._literals import read_fields, read_literal
+from tracker.engines._startup import read_startup
 from tracker.engines._vllm_flags import vllm_flags
 from tracker.engines._vllm_live import fetch_vllm
 
@@ -91,7 +92,9 @@ class VLLM:
     def parse_log(self, text: str) -> ServerConfig | None:
         """Return the last start's arguments: `non-default args: {...}`, `args: Namespace(...)`, engine line."""
         typed: dict[str, Any] = {}
+        started = 0
         for match in _LOG_ARGUMENTS.finditer(text):
+            started = match.start()
             line = _line(text, match.end())
             typed = read_fields(line, 0, "=" if line[:1] == "(" else ":") or typed
         versions = _LOG_VERSION.findall(text)
@@ -106,6 +109,7 @@ class VLLM:
             typed=redact_mapping(typed),
             arguments=redact_mapping(arguments),
             sources=("log",),
+            startup=read_startup(text[started:]),
         )
 
     def speculation(self, config: ServerConfig) -> Speculation | None:

@@ -76,7 +76,10 @@ def accept_length_is_forced(subject: Subject) -> bool:
 
 
 def lowest_accept_length(subject: Subject) -> float | None:
-    """Return the lowest measured accept length that rests on enough steps or on a printed figure; None without one."""
+    """Return the lowest measured accept length that rests on enough steps or on a printed figure; None without one.
+
+    Where nothing was measured, the mean of the server log's own decode lines stands in.
+    """
     if accept_length_is_forced(subject):
         return None
     lengths = [
@@ -84,7 +87,15 @@ def lowest_accept_length(subject: Subject) -> float | None:
         for cell in pooled(subject)
         if cell.accept_length is not None and (cell.verify_steps is None or cell.verify_steps >= MIN_VERIFY_STEPS)
     ]
+    if not lengths and not subject.measurements:
+        return logged_accept_length(subject)
     return min(lengths, default=None)
+
+
+def logged_accept_length(subject: Subject) -> float | None:
+    """Return the mean accept length of the server log's decode lines; None below two lines, each of 40 steps."""
+    startup = None if subject.server is None else subject.server.startup
+    return None if startup is None or startup.decode_lines < 2 else startup.accept_length_mean
 
 
 def drafter_name(subject: Subject) -> str | None:

@@ -23,8 +23,9 @@ class AlgoMismatch:
     starts, answers, warns of nothing, and accepts nothing: accept length 1.00.
 
     Sources: SGLang 0.4.5 to 0.5.23 decide by the flag alone (server_args.py, llama_eagle3.py, eagle_worker.py);
-    sgl-project/sglang pull request 21272, closed unmerged; issue 25673. The flag is right when the log of the server
-    names the layers it captures.
+    sgl-project/sglang pull request 21272, closed unmerged; issue 25673. A log that names captured layers shows that
+    the flag is right; a log that names none shows nothing (0.5.17 writes no such line in either case), but the line
+    `Load weight end. ... type=LlamaForCausalLMEagle3` shows what was loaded.
     """
 
     codes = ("ALGO_MISMATCH_EAGLE_FOR_EAGLE3",)
@@ -56,6 +57,9 @@ class AlgoMismatch:
 def _evidence(subject: Subject) -> tuple[list[str], Confidence]:
     """Return what shows that the drafter is EAGLE-3, and how sure that is."""
     drafter = subject.drafter
+    loaded = _loaded(subject)
+    if loaded is not None:
+        return [*(_hard_evidence(drafter) if drafter is not None else []), f"its log loads {loaded}"], "certain"
     if drafter is not None:
         seen = _hard_evidence(drafter)
         if seen:
@@ -66,6 +70,13 @@ def _evidence(subject: Subject) -> tuple[list[str], Confidence]:
             return [], "high"
     name = drafter_name(subject) or ""
     return ([f"its name says so ({name})"], "medium") if NAMED_EAGLE3.search(name) else ([], "medium")
+
+
+def _loaded(subject: Subject) -> str | None:
+    """Return the EAGLE-3 architecture that the server's log says it loaded."""
+    startup = None if subject.server is None else subject.server.startup
+    names = () if startup is None else startup.loaded_architectures
+    return next((name for name in names if "eagle3" in name.lower()), None)
 
 
 def _hard_evidence(drafter: Checkpoint) -> list[str]:

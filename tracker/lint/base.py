@@ -37,6 +37,10 @@ class Subject:
     """The drafter's training."""
     cuda_graph: bool | None = None
     """Whether decoding runs in CUDA graphs, where the flags do not say it."""
+    baseline: ServerConfig | None = None
+    """How the server to compare with runs; None when no comparison is asked for."""
+    baseline_measurements: tuple[Measurement, ...] = ()
+    """What was measured on it."""
 
 
 class Rule(Protocol):
