@@ -129,7 +129,8 @@ def inspect_weights(
 ) -> Checkpoint:
     """Return the checkpoint with what reading all its weights shows: NaN, zeros, matrices that were never trained.
 
-    Memory stays bounded (32 MB at a time) whatever the size; only safetensors files are read.
+    Memory stays bounded (32 MB at a time) whatever the size. Safetensors files are read without torch; PyTorch archives
+    through it, with `weights_only=True`.
 
     Args:
         checkpoint: As described.
@@ -138,11 +139,19 @@ def inspect_weights(
         progress: Called with bytes read and bytes in all.
 
     Raises:
-        CheckpointError: The files cannot be read.
+        CheckpointError: The files cannot be read, or are PyTorch archives and torch is not installed.
     """
+    from tracker.checkpoints._torch_files import archives
+    from tracker.checkpoints._torch_weights import look_at_archives
     from tracker.checkpoints._weights import look_at_weights  # numpy costs 0.1 s, and only --deep needs it
 
-    seen = look_at_weights(read_folder(locate(path_or_id, cache_dir=cache_dir).folder), progress)
+    folder = locate(path_or_id, cache_dir=cache_dir).folder
+    tensors = read_folder(folder)
+    if not tensors and not archives(folder):
+        raise CheckpointError(
+            "holds no weights to look at", where=str(path_or_id), hint="Give the exported checkpoint."
+        )
+    seen = look_at_weights(tensors, progress) if tensors else look_at_archives(archives(folder), progress)
     return dataclasses.replace(
         checkpoint,
         not_finite_tensors=seen.not_finite,

@@ -1,7 +1,7 @@
 """Names, types and shapes in PyTorch `.bin`/`.pt` files, read without torch, weights, or running anything.
 
 Such a file is a zip archive with one pickle (`data.pkl`) that rebuilds tensors from storages. A pickle can call any
-function; this reader lets it call five of PyTorch's own, each replaced by a stand-in that keeps a name and a shape. A
+function; this reader lets it call four of PyTorch's own, each replaced by a stand-in that keeps a name and a shape. A
 pickle that asks for anything else is refused before it is called (the rule that `torch.load(weights_only=True)`
 follows).
 """
@@ -15,9 +15,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tracker.errors import CheckpointError
+
+_T = TypeVar("_T")
 
 MAX_PICKLE_BYTES = 64 * 1024 * 1024
 MAX_DIMENSIONS = 16
@@ -27,6 +29,12 @@ _DTYPES = {
     "BoolStorage": "BOOL", "UntypedStorage": "U8", "Float8_e4m3fnStorage": "F8_E4M3",
     "Float8_e5m2Storage": "F8_E5M2",
 }  # fmt: skip
+# Types without a storage class of their own are named by their dtype (`_rebuild_tensor_v3`).
+_NEWER_DTYPES = {
+    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "float8_e8m0fnu": "F8_E8M0", "float4_e2m1fn_x2": "F4",
+    "uint16": "U16", "uint32": "U32", "uint64": "U64",
+}  # fmt: skip
+_TRAINER_FILES = frozenset({"training_args.bin", "optimizer.pt", "scheduler.pt", "training_state.pt", "rng_state.pth"})
 _CONVERT = "Convert it to safetensors on a machine you trust with it: `safetensors.torch.save_file(...)`."
 
 
@@ -47,10 +55,15 @@ def read_torch_folder(folder: Path) -> dict[str, PickledTensor]:
         CheckpointError: A file wants to run code, is not a PyTorch archive, or is damaged.
     """
     tensors: dict[str, PickledTensor] = {}
-    for path in sorted([*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")]):
-        if path.name not in ("training_args.bin", "optimizer.pt", "scheduler.pt", "training_state.pt", "rng_state.pth"):
-            tensors |= read_torch_file(path)
+    for path in archives(folder):
+        tensors |= read_torch_file(path)
     return tensors
+
+
+def archives(folder: Path) -> list[Path]:
+    """Return the folder's files of weights in PyTorch's format, sorted; a trainer's own state is left out."""
+    found = sorted([*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")])
+    return [path for path in found if path.name not in _TRAINER_FILES]
 
 
 def read_torch_file(path: Path) -> dict[str, PickledTensor]:
@@ -68,7 +81,7 @@ def read_torch_file(path: Path) -> dict[str, PickledTensor]:
         raise CheckpointError(f"holds a damaged pickle ({error})", where=str(path), hint=_CONVERT) from error
     except (RecursionError, MemoryError, OverflowError) as error:
         raise CheckpointError("holds a pickle made to exhaust its reader", where=str(path), hint=_CONVERT) from error
-    found = _state(value)
+    found = state_tensors(value, PickledTensor)
     if not found:
         raise CheckpointError(
             "holds no tensors by name", where=str(path), hint="Is it a training state? Give the exported model."
@@ -102,7 +115,7 @@ def _pickle_of(path: Path) -> bytes:
 
 
 class _Reader(pickle.Unpickler):
-    """An unpickler that knows five harmless callables and refuses the rest by name."""
+    """An unpickler that knows a few harmless names and refuses the rest by name."""
 
     def __init__(self, file: io.BytesIO, path: Path) -> None:
         super().__init__(file)
@@ -114,6 +127,10 @@ class _Reader(pickle.Unpickler):
             return OrderedDict
         if module == "torch._utils" and name in ("_rebuild_tensor_v2", "_rebuild_tensor"):
             return _rebuild
+        if module == "torch._utils" and name == "_rebuild_tensor_v3":
+            return _rebuild_typed
+        if module == "torch" and name in _NEWER_DTYPES:
+            return _NEWER_DTYPES[name]
         if module == "torch._utils" and name == "_rebuild_parameter":
             return _rebuild_parameter
         if module in ("torch", "torch.storage") and name in _DTYPES:
@@ -135,17 +152,25 @@ def _rebuild(storage: Any, offset: Any, size: Any, *rest: Any) -> PickledTensor:
     return PickledTensor(storage, size)
 
 
+def _rebuild_typed(storage: Any, offset: Any, size: Any, *rest: Any) -> PickledTensor:
+    dtype = rest[3] if len(rest) > 3 else None
+    if not isinstance(dtype, str):
+        raise ValueError("a tensor without an element type")
+    return _rebuild(dtype if isinstance(storage, str) else storage, offset, size)
+
+
 def _rebuild_parameter(data: Any, *rest: Any) -> Any:
     del rest
     return data
 
 
-def _state(value: Any) -> dict[str, PickledTensor]:
+def state_tensors(value: Any, kind: type[_T]) -> dict[str, _T]:
     """Return the tensors of a state dict, also where it lies under `state_dict` or `model`."""
     if not isinstance(value, Mapping):
         return {}
-    found = {key: item for key, item in value.items() if isinstance(key, str) and isinstance(item, PickledTensor)}
-    return found or next((inner for key in ("state_dict", "model", "module") if (inner := _state(value.get(key)))), {})
+    found = {key: item for key, item in value.items() if isinstance(key, str) and isinstance(item, kind)}
+    nested = (state_tensors(value.get(key), kind) for key in ("state_dict", "model", "module"))
+    return found or next((inner for inner in nested if inner), {})
 
 
 def _refusal(path: Path, message: str) -> CheckpointError:

@@ -18,6 +18,7 @@ CHUNK_BYTES = 32 * 1024 * 1024
 _UNTRAINED_SPREAD = 0.9
 _MIN_WIDTH = 256
 _SAMPLED_ROWS = 1024
+UNTRAINED_ENDINGS = ("embed_tokens.weight", "lm_head.weight")
 # Element type -> (integer type to read as, bits of a value that is not finite, all bits but the sign).
 _BITS: dict[str, tuple[type[np.unsignedinteger[Any]], int, int]] = {
     "BF16": (np.uint16, 0x7F80, 0x7FFF),
@@ -53,7 +54,7 @@ def look_at_weights(tensors: Mapping[str, Tensor], progress: Callable[[int, int]
                 not_finite.append(name)
             elif not nonzero and len(tensor.shape) > 1 and all(tensor.shape):
                 zero.append(name)
-            elif name.endswith(("embed_tokens.weight", "lm_head.weight")) and _looks_untrained(tensor):
+            elif name.endswith(UNTRAINED_ENDINGS) and _looks_untrained(tensor):
                 untrained.append(name)
         done += tensor.end - tensor.begin
         if progress is not None:
@@ -74,17 +75,27 @@ def _scan(tensor: Tensor) -> tuple[bool, bool]:
     return finite, nonzero
 
 
+def sampled_rows(rows: int) -> NDArray[np.int64]:
+    """Return the rows of a matrix that are looked at, evenly over it."""
+    return np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLED_ROWS)).astype(np.int64))
+
+
+def norms_look_untrained(norms: NDArray[np.float64], width: int) -> bool:
+    """Return whether rows of these lengths are those of a fresh random matrix: nearly all the same."""
+    mean = float(norms.mean())
+    return width >= _MIN_WIDTH and len(norms) > 1 and mean > 0 and norms.std() / mean < _UNTRAINED_SPREAD / width**0.5
+
+
 def _looks_untrained(tensor: Tensor) -> bool:
     if len(tensor.shape) != 2 or tensor.shape[1] < _MIN_WIDTH or tensor.dtype not in ("BF16", "F16", "F32"):
         return False
     rows, width = tensor.shape
     row_bytes = (tensor.end - tensor.begin) // rows
-    picked = np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLED_ROWS)).astype(np.int64))
     norms = np.array(
-        [np.linalg.norm(_floats(tensor, tensor.begin + int(row) * row_bytes, row_bytes)) for row in picked]
+        [np.linalg.norm(_floats(tensor, tensor.begin + int(row) * row_bytes, row_bytes)) for row in sampled_rows(rows)],
+        np.float64,
     )
-    mean = float(norms.mean())
-    return len(norms) > 1 and mean > 0 and float(norms.std()) / mean < _UNTRAINED_SPREAD / width**0.5
+    return norms_look_untrained(norms, width)
 
 
 def _floats(tensor: Tensor, position: int, size: int) -> NDArray[np.float32]:
