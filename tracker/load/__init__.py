@@ -1,0 +1,1 @@
+"""Load on a live server: prompts, requests sent side by side, and what came back, counted."""

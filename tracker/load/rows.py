@@ -1,0 +1,71 @@
+"""Answers as per-request rows, and as the lines of `requests.jsonl`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tracker.domain.measurement import RequestRow
+from tracker.load.answers import Answer
+
+_MAX_ERROR_LENGTH = 200
+
+
+def row(answer: Answer, *, concurrency: int | None, repeat: int) -> RequestRow:
+    """Return the row of one request.
+
+    Its latency is the server's where there is one, else the client's; a streamed answer keeps the client's, so that
+    both ends of the time per output token are of one clock.
+    """
+    prompt, counts = answer.prompt, answer.counts
+    if counts is None:
+        return RequestRow(
+            prompt_key=prompt.key,
+            category=prompt.category,
+            concurrency=concurrency,
+            repeat=repeat,
+            error=(answer.error or "failed")[:_MAX_ERROR_LENGTH],
+        )
+    by_server = counts.server_latency_s is not None and answer.first_token_s is None
+    return RequestRow(
+        prompt_key=prompt.key,
+        category=prompt.category,
+        concurrency=concurrency,
+        repeat=repeat,
+        input_tokens=counts.input_tokens,
+        output_tokens=counts.output_tokens,
+        cached_input_tokens=counts.cached_input_tokens,
+        latency_s=counts.server_latency_s if by_server else answer.latency_s,
+        ttft_s=None if answer.first_token_s is None else answer.first_token_s - answer.sent_s,
+        verify_steps=counts.verify_steps,
+        accepted_drafts=counts.accepted_drafts,
+        proposed_drafts=counts.proposed_drafts,
+        accepted_histogram=counts.accepted_histogram,
+        finish_reason=counts.finish_reason,
+    )
+
+
+def line(answer: Answer, *, concurrency: int | None, repeat: int) -> bytes:
+    """Return one line of `requests.jsonl`: what the client knows and the server's own object, without texts."""
+    fields: dict[str, Any] = {
+        "concurrency": concurrency,
+        "repeat": repeat,
+        "category": answer.prompt.category,
+        "prompt_key": answer.prompt.key,
+        "client_latency_s": answer.latency_s,
+    }
+    if answer.first_token_s is not None:
+        fields["client_ttft_s"] = answer.first_token_s - answer.sent_s
+    if answer.counts is None:
+        fields["error"] = (answer.error or "failed")[:_MAX_ERROR_LENGTH]
+    else:
+        fields["meta_info"] = answer.counts.meta
+    return msgspec.json.encode(fields)
+
+
+def pass_line(*, concurrency: int | None, repeat: int, wall_s: float, facts: Mapping[str, float | None]) -> bytes:
+    """Return the line that times a pass; `facts` are further numbers about it."""
+    known = {key: value for key, value in facts.items() if value is not None}
+    return msgspec.json.encode({"concurrency": concurrency, "repeat": repeat, "wall_s": wall_s, **known})
