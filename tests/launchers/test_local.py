@@ -1,0 +1,235 @@
+"""Servers as processes: started, explained when they fail, and never left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.servers import ENGINE, LAUNCH, free_port
+from tracker.errors import ServerError, UsageError
+from tracker.launchers import LaunchSpec, Started, Starting, explain, is_free, launchers, wait_all
+from tracker.launchers import free_port as next_port
+from tracker.launchers.local import LAUNCHER, LocalServer
+from tracker.launchers.template import expand
+from tracker.load.control import Control
+
+
+def _start(
+    folder: Path, *, name: str = "a", port: int | None = None, **variables: str
+) -> tuple[LocalServer, str, Path]:
+    port = port or free_port()
+    log = folder / f"{name}.log"
+    spec = LaunchSpec(
+        name=name,
+        argv=(*LAUNCH, "--model-path", "target", "--port", str(port)),
+        environment={"PYTHONPATH": str(ENGINE), **variables},
+        folder=folder,
+        log=log,
+    )
+    return LAUNCHER.start(spec), f"http://127.0.0.1:{port}", log
+
+
+def _healthy(url: str) -> bool:
+    with Control(url, timeout_s=1) as control:
+        return control.healthy()
+
+
+def _wait(server: LocalServer, url: str, log: Path, timeout_s: float = 20) -> Started:
+    starting = {"a": Starting(server=server, log=log, healthy=partial(_healthy, url))}
+    return wait_all(starting, timeout_s=timeout_s, on_change=lambda *_: None)["a"]
+
+
+def _gone(url: str, within_s: float = 10) -> bool:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if not _healthy(url):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_server_is_up_when_it_answers_and_gone_when_stopped(tmp_path: Path) -> None:
+    server, url, log = _start(tmp_path)
+
+    started = _wait(server, url, log)
+    server.stop(5)
+
+    assert started.failure is None
+    assert "fired up" in log.read_text()
+    assert not _healthy(url)
+    assert server.exit_code() is not None
+
+
+def test_stopping_twice_is_harmless(tmp_path: Path) -> None:
+    server, url, log = _start(tmp_path)
+    _wait(server, url, log)
+
+    server.stop(5)
+    server.stop(5)
+
+    assert not _healthy(url)
+
+
+def test_a_server_that_ignores_the_polite_signal_is_killed(tmp_path: Path) -> None:
+    server, url, log = _start(tmp_path, FAKE_IGNORE_TERM="1")
+    _wait(server, url, log)
+
+    server.stop(0.5)
+
+    assert not _healthy(url)
+
+
+def test_a_server_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
+    port = free_port()
+    script = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from pathlib import Path
+from tracker.launchers import LaunchSpec
+from tracker.launchers.local import LAUNCHER
+LAUNCHER.start(LaunchSpec(
+    name="a",
+    argv={(*LAUNCH, "--port", str(port))!r},
+    environment={{"PYTHONPATH": {str(ENGINE)!r}}},
+    folder=Path({str(tmp_path)!r}),
+    log=Path({str(tmp_path / "a.log")!r}),
+))
+time.sleep(60)
+"""
+    starter = subprocess.Popen([sys.executable, "-c", script])
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 20
+    while not _healthy(url) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert _healthy(url)
+
+    os.kill(starter.pid, signal.SIGKILL)
+    starter.wait()
+
+    assert _gone(url)
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "words"),
+    [
+        ("oom", "out_of_memory", "out of memory on the device"),
+        ("port", "port_in_use", "its port was in use"),
+        ("crash", "crash", "the model has another architecture"),
+        ("hang", "hang", "did not answer within"),
+    ],
+)
+def test_a_server_that_does_not_come_up_is_explained_with_its_last_lines(
+    tmp_path: Path, how: str, kind: str, words: str
+) -> None:
+    server, url, log = _start(tmp_path, FAKE_FAIL_START=how)
+
+    started = _wait(server, url, log, timeout_s=2 if how == "hang" else 20)
+    server.stop(1)
+
+    assert started.failure is not None
+    assert started.failure.kind == kind
+    assert words in started.failure.reason
+    assert started.failure.last_lines
+
+
+def test_one_server_that_fails_does_not_hold_up_the_other(tmp_path: Path) -> None:
+    good, url, log = _start(tmp_path, name="good")
+    bad, bad_url, bad_log = _start(tmp_path, name="bad", FAKE_FAIL_START="crash")
+    seen: list[str] = []
+
+    ended = wait_all(
+        {
+            "good": Starting(server=good, log=log, healthy=partial(_healthy, url)),
+            "bad": Starting(server=bad, log=bad_log, healthy=partial(_healthy, bad_url)),
+        },
+        timeout_s=20,
+        on_change=lambda name, _: seen.append(name),
+    )
+    good.stop(2)
+    bad.stop(2)
+
+    assert ended["good"].failure is None
+    assert ended["bad"].failure is not None
+    assert sorted(seen) == ["bad", "good"]
+
+
+def test_a_process_that_the_system_killed_points_at_memory(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("Loading weights\n")
+
+    failure = explain(log, exit_code=-signal.SIGKILL)
+
+    assert failure.kind == "out_of_memory"
+    assert "killed by the system" in failure.reason
+
+
+def test_a_command_that_does_not_exist_is_explained(tmp_path: Path) -> None:
+    spec = LaunchSpec(name="a", argv=("no-such-program",), folder=tmp_path, log=tmp_path / "a.log")
+    server = LAUNCHER.start(spec)
+
+    started = _wait(server, f"http://127.0.0.1:{free_port()}", spec.log)
+    server.stop(1)
+
+    assert started.failure is not None
+    assert started.failure.kind == "not_found"
+
+
+def test_a_log_that_cannot_be_written_is_an_error_with_advice(tmp_path: Path) -> None:
+    spec = LaunchSpec(name="a", argv=("true",), folder=tmp_path, log=tmp_path / "none" / "a.log")
+
+    with pytest.raises(ServerError, match="cannot be started") as caught:
+        LAUNCHER.start(spec)
+
+    assert caught.value.hint
+
+
+def test_a_port_in_use_is_passed_over() -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        assert not is_free(port)
+        assert next_port(port, taken=(), stride=1) > port
+
+
+def test_launchers_are_found_by_name() -> None:
+    assert set(launchers()) == {"local", "template"}
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("ssh -tt gpu1 {command}", ("ssh", "-tt", "gpu1", "env 'A=b c' python3 -m x --flag 'two words'")),
+        ("docker run image {argv}", ("docker", "run", "image", "python3", "-m", "x", "--flag", "two words")),
+        ("srun --job-name={name} {argv}", ("srun", "--job-name=a", "python3", "-m", "x", "--flag", "two words")),
+    ],
+)
+def test_a_template_wraps_the_servers_command(tmp_path: Path, template: str, expected: tuple[str, ...]) -> None:
+    spec = LaunchSpec(
+        name="a",
+        argv=("python3", "-m", "x", "--flag", "two words"),
+        environment={"A": "b c"},
+        folder=tmp_path,
+        log=tmp_path / "a.log",
+        template=template,
+    )
+
+    assert expand(spec) == expected
+
+
+@pytest.mark.parametrize("template", [None, "", "ssh gpu1", "ssh 'gpu1"])
+def test_a_template_without_a_place_for_the_command_is_refused(tmp_path: Path, template: str | None) -> None:
+    spec = LaunchSpec(name="a", argv=("x",), folder=tmp_path, log=tmp_path / "a.log", template=template)
+
+    with pytest.raises(UsageError):
+        expand(spec)
