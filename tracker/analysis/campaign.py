@@ -6,18 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from tracker.analysis.acceptance_profile import profile
 from tracker.analysis.assumptions import assumption_notes
+from tracker.analysis.baseline_flags import baseline_flag_findings
 from tracker.analysis.baselines import Reference, references
 from tracker.analysis.claims import check_claims
 from tracker.analysis.configurations import configurations
 from tracker.analysis.costs import configuration_costs
+from tracker.analysis.diagnosis import diagnoses
+from tracker.analysis.history import step_changes
 from tracker.analysis.noise import load_noise
 from tracker.analysis.observations import Observation, observe
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.priors import DEFAULT_PRIORS, Priors
 from tracker.analysis.quality import quality_notes
-from tracker.analysis.quality_costs import cost_notes
+from tracker.analysis.quality_costs import cost_notes, history_notes
 from tracker.analysis.results import CampaignAnalysis, LoadVerdict, Point, Verdict, Window
-from tracker.analysis.root_cause import root_cause, shared_findings
+from tracker.analysis.root_cause import by_urgency, root_cause, shared_findings
 from tracker.analysis.rows import evidence_points
 from tracker.analysis.scaling import analyse_scaling
 from tracker.analysis.selection import Selection, select
@@ -62,6 +65,8 @@ def analyse(
     )
     costs = configuration_costs(observations, refs, priors)
     acceptance = profile(observations, best, priors, selection.trainings)
+    changes = step_changes(runs, window=window, priors=priors)
+    told_apart = diagnoses(observations, refs, costs)
     bars = {(cost.configuration.label, cost.concurrency): cost.break_even for cost in costs}
     step_time = fit(observations, refs.get(load), best, priors=priors, seed=seed)
     curve = analyse_scaling(
@@ -82,7 +87,7 @@ def analyse(
         costs=costs,
         verdict=_verdict(observations, refs, compared, selection, load=load, priors=priors),
         root_cause=root_cause(observations, priors),
-        findings=shared_findings(selection.kept),
+        findings=by_urgency([*shared_findings(selection.kept), *baseline_flag_findings(observations, refs)]),
         step_time=step_time,
         acceptance=acceptance,
         scaling=curve.fit,
@@ -93,9 +98,12 @@ def analyse(
         data_quality=(
             *quality_notes(observations, selection, refs, compared, points, campaign=campaign, window=window),
             *cost_notes(costs, acceptance),
+            *history_notes(changes, told_apart),
         ),
         target=next((run.record.target.name for run in selection.kept if run.record.target is not None), None),
         noise=load_noise(observations, priors),
+        changes=changes,
+        diagnoses=told_apart,
     )
 
 

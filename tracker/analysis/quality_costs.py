@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tracker.analysis.results import AcceptanceProfile, ConfigurationCost, Note
+from tracker.analysis.results import AcceptanceProfile, ConfigurationCost, Diagnosis, Note, StepChange
 from tracker.analysis.words import percent, streams
 
 # A shift of break-even worth a sentence.
@@ -14,6 +14,23 @@ _SHIFT_FRACTION = 0.02
 def cost_notes(costs: Sequence[ConfigurationCost], acceptance: AcceptanceProfile) -> tuple[Note, ...]:
     """Return notes on prefill inside break-even and on trainers' metrics."""
     return (*_prefill(costs), *_training(acceptance))
+
+
+def history_notes(changes: Sequence[StepChange], told_apart: Sequence[Diagnosis]) -> tuple[Note, ...]:
+    """Return notes on jumps over time and on slow runs told apart."""
+    return (*_changes(changes), *_told_apart(told_apart))
+
+
+def _changes(changes: Sequence[StepChange]) -> Iterable[Note]:
+    for change in changes:
+        topic = "step change" if change.alarm else "known step change"
+        yield Note(topic=topic, message=change.message, run_ids=(change.run_ids_before[-1], change.run_ids_after[0]))
+
+
+def _told_apart(told_apart: Sequence[Diagnosis]) -> Iterable[Note]:
+    for item in told_apart:
+        ids = (item.run_id,) if item.against_run_id is None else (item.run_id, item.against_run_id)
+        yield Note(topic=f"{item.kind} problem", message=item.message, run_ids=ids)
 
 
 def _prefill(costs: Sequence[ConfigurationCost]) -> Iterable[Note]:

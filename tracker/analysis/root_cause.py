@@ -21,8 +21,12 @@ def shared_findings(runs: Sequence[StoredRun]) -> tuple[SharedFinding, ...]:
         for finding in run.record.findings:
             key = (finding.code, finding.message, finding.fix)
             by_finding.setdefault(key, (finding, []))[1].append(run.run_id)
-    shared = [SharedFinding(finding=finding, run_ids=tuple(ids)) for finding, ids in by_finding.values()]
-    return tuple(sorted(shared, key=lambda item: urgency(item.finding)))
+    return by_urgency([SharedFinding(finding=finding, run_ids=tuple(ids)) for finding, ids in by_finding.values()])
+
+
+def by_urgency(found: Sequence[SharedFinding]) -> tuple[SharedFinding, ...]:
+    """Return findings, errors first."""
+    return tuple(sorted(found, key=lambda item: urgency(item.finding)))
 
 
 def root_cause(observations: Sequence[Observation], priors: Priors) -> RootCause | None:
