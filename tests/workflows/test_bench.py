@@ -1,0 +1,193 @@
+"""bench against a fake engine: counts, repeats, findings about the measuring itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.servers import EAGLE3, free_port, serving
+from tracker.errors import InputError, ServerError
+from tracker.load.answers import Sampling
+from tracker.load.prompts import Prompt, PromptSet
+from tracker.store import Spool
+from tracker.workflows.bench import BenchOutcome, BenchRequest, run_bench
+from tracker.workflows.bench_plan import BenchPlan, Load
+from tracker.workflows.bench_precision import half_width
+from tracker.workflows.session import Session
+
+PROMPTS = PromptSet(
+    name="test", prompts=tuple(Prompt(text=f"secret text {index}", category="ab"[index % 2]) for index in range(8))
+)
+
+
+def _plan(**changes: Any) -> BenchPlan:
+    options: dict[str, Any] = {
+        "prompts": PROMPTS,
+        "loads": (Load(concurrency=1, requests=8), Load(concurrency=4, requests=16)),
+        "sampling": Sampling(max_output_tokens=12),
+        "warmup_requests": 2,
+        "timeout_s": 5.0,
+    }
+    return BenchPlan(**{**options, **changes})
+
+
+def _bench(url: str, folder: Path, **changes: Any) -> BenchOutcome:
+    session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=folder)
+    request = BenchRequest(url=url, plan=_plan(**changes), spool=folder / "spool", out=folder / "out")
+    (outcome,) = run_bench(request, session, on_progress=lambda _: None)
+    return outcome
+
+
+def test_a_run_holds_exact_counts_per_load_repeat_and_category(tmp_path: Path) -> None:
+    with serving(*EAGLE3) as url:
+        record = _bench(url, tmp_path, repeats=2).record
+
+    one, four = record.pooled()
+    assert (one.requests_completed, one.output_tokens, one.prompts) == (16, 192, 8)
+    assert (four.requests_completed, four.output_tokens, four.prompts) == (32, 384, 8)
+    assert one.verify_steps is not None
+    assert one.accepted_drafts is not None
+    # One token comes from the prefill; each verify step brings its accepted drafts and one more.
+    assert one.accepted_drafts + one.verify_steps + 16 == one.output_tokens
+    repeats = [cell.output_tokens for cell in record.measurements if cell.repeat is not None and cell.concurrency == 1]
+    categories = [cell.output_tokens for cell in record.measurements if cell.category and cell.concurrency == 1]
+    assert repeats == [96, 96]
+    assert sum(count or 0 for count in categories) == 192
+    assert record.workload is not None
+    assert record.workload.prompt_set_digest == PROMPTS.digest
+    assert record.workload.warmup_requests == 2
+
+
+def test_the_spooled_run_is_the_record_and_holds_no_prompt(tmp_path: Path) -> None:
+    with serving() as url:
+        outcome = _bench(url, tmp_path)
+
+    assert outcome.spooled is not None
+    run = Spool(tmp_path / "spool").read(outcome.spooled)
+    assert run.record == outcome.record
+    assert len(run.requests) == 24
+    kept = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(b"secret text" in content for content in kept)
+    assert {item.name for item in run.attachments} >= {
+        "server/requests.jsonl", "server/metrics_before.prom", "server/metrics.prom", "server/server_info.json",
+    }  # fmt: skip
+
+
+def test_a_streamed_sample_gives_latencies_and_leaves_the_counts_alone(tmp_path: Path) -> None:
+    with serving(*EAGLE3, FAKE_STEP_MS="2") as url:
+        record = _bench(url, tmp_path, streamed_fraction=0.25).record
+
+    one, four = record.pooled()
+    assert one.extra["streamed_requests"] == 2
+    assert four.extra["streamed_requests"] == 4
+    assert one.ttft_ms is not None
+    assert one.ttft_ms.mean_ms is not None
+    assert one.tpot_ms is not None
+    assert one.tpot_ms.mean_ms is not None
+    assert one.tpot_ms.mean_ms > 0
+    assert one.output_tokens == 96
+
+
+def test_the_openai_route_is_taken_for_a_server_that_is_not_sglang(tmp_path: Path) -> None:
+    with serving() as url:
+        record = _bench(url, tmp_path, route="openai").record
+
+    assert record.tags["bench.route"] == "openai"
+    assert record.pooled()[0].output_tokens == 96
+
+
+def test_foreign_traffic_is_found_by_the_servers_own_counter(tmp_path: Path) -> None:
+    with serving(FAKE_MODE="foreign:5") as url:
+        record = _bench(url, tmp_path).record
+
+    assert "SERVER_COUNTERS_DISAGREE" in {finding.code for finding in record.findings}
+
+
+def test_without_foreign_traffic_the_counters_agree(tmp_path: Path) -> None:
+    with serving(*EAGLE3) as url:
+        record = _bench(url, tmp_path, repeats=2).record
+
+    assert "SERVER_COUNTERS_DISAGREE" not in {finding.code for finding in record.findings}
+
+
+def test_each_rate_of_an_open_loop_is_a_run_of_its_own(tmp_path: Path) -> None:
+    loads = (Load(rate_per_s=80, requests=8), Load(rate_per_s=160, requests=8))
+    session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=tmp_path)
+    with serving() as url:
+        request = BenchRequest(url=url, plan=_plan(loads=loads), spool=tmp_path / "spool", name="x")
+        outcomes = run_bench(request, session, on_progress=lambda _: None)
+
+    assert [item.record.name for item in outcomes] == ["x at 80 requests/s", "x at 160 requests/s"]
+    rates = [item.record.workload.request_rate_per_s for item in outcomes if item.record.workload]
+    assert rates == [80, 160]
+
+
+def test_repeats_stop_once_the_throughput_is_known_well_enough(tmp_path: Path) -> None:
+    with serving(FAKE_STEP_MS="2") as url:
+        record = _bench(url, tmp_path, repeats=20, precision=0.5, loads=(Load(concurrency=1, requests=8),)).record
+
+    assert len({cell.repeat for cell in record.measurements if cell.repeat is not None}) == 3
+
+
+def test_a_budget_ends_the_repeats(tmp_path: Path) -> None:
+    with serving(FAKE_STEP_MS="2") as url:
+        record = _bench(url, tmp_path, repeats=50, budget_s=0.5).record
+
+    assert len({row.repeat for row in record.measurements if row.repeat is not None}) < 10
+
+
+def test_half_the_interval_is_students_t_over_repeats() -> None:
+    # mean 100, standard deviation 10, n 4: 1.6377 * 10 / 2 / 100
+    assert half_width([90, 90, 110, 110]) == pytest.approx(1.6377 * 11.547 / 2 / 100, rel=1e-3)
+    assert half_width([100.0, 101.0]) is None
+
+
+def test_a_server_that_answers_nothing_is_an_error_that_says_how(tmp_path: Path) -> None:
+    with serving(FAKE_MODE="http500:1") as url, pytest.raises(InputError, match="no request was answered: HTTP 500"):
+        _bench(url, tmp_path)
+
+    assert not (tmp_path / "spool").exists()
+
+
+def test_an_address_without_a_server_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ServerError, match="nothing answers"):
+        _bench(f"http://127.0.0.1:{free_port()}", tmp_path)
+
+
+BLOCKED = ("mlflow", "pandas", "pyarrow", "platformdirs", "jinja2", "scipy", "plotly", "matplotlib", "css_inline",
+           "prometheus_client", "torch", "sglang")  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ["bench", "sweep"])
+def test_a_gpu_host_needs_five_small_packages_only(tmp_path: Path, command: str) -> None:
+    """Run the real command in a process in which everything else cannot be imported."""
+    blocker = (
+        f"import sys\nclass Block:\n    def find_spec(self, name, *_):\n        if name.split('.')[0] in {BLOCKED!r}:\n"
+        "            raise ModuleNotFoundError(name)\nsys.meta_path.insert(0, Block())\n"
+        "from tracker.cli.main import main\nmain()\n"
+    )
+    environment = {**os.environ, "TRACKER_DATA_DIR": str(tmp_path / "data")}
+    with serving(*EAGLE3) as url:
+        arguments = ["bench", url, "--requests", "4", "--output-tokens", "8", "--repeats", "1"]
+        if command == "sweep":
+            (tmp_path / "campaign.toml").write_text(
+                'schema_version = 1\n[campaign]\nname = "c"\n[sweep]\ntarget = "t"\n'
+                f'launch = ["{sys.executable}", "-m", "sglang.launch_server"]\n'
+                "[sweep.workload]\noutput_tokens = 8\nloads = [{concurrency = 2, requests = 4}]\n"
+                f'[[sweep.servers]]\nname = "a"\n[sweep.servers.environment]\nPYTHONPATH = "{Path(__file__).parents[1]}'
+                '/fakes/engine"\n'
+            )
+            arguments = ["sweep", str(tmp_path), "--out", str(tmp_path / "out")]
+        done = subprocess.run(
+            [sys.executable, "-c", blocker, *arguments, "--spool", str(tmp_path / "spool")],
+            cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert len(Spool(tmp_path / "spool").pending()) == 1

@@ -1,0 +1,186 @@
+"""Measuring one live server: flush, warm up, passes, counters before and after; nothing is logged here."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tracker.errors import ServerError
+from tracker.load.answers import Answer, Route
+from tracker.load.control import Control
+from tracker.load.generator import LoadGenerator, PassResult
+from tracker.load.openai_route import OpenAIRoute
+from tracker.load.prompts import Prompt
+from tracker.load.send import Request
+from tracker.load.sglang_route import SglangRoute
+from tracker.workflows.bench_measured import Measured, PassRecord
+from tracker.workflows.bench_plan import BenchPlan, Load
+from tracker.workflows.bench_precision import half_width
+
+_WARMUP_STREAMS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a benchmark is."""
+
+    load: Load
+    """Load of the pass that runs."""
+    repeat: int
+    """Repeat index."""
+    done: int
+    """Requests answered, all passes of this benchmark."""
+    planned: int
+    """Requests planned."""
+    failed: int
+    """Requests that failed."""
+    elapsed_s: float
+    """Since the first measured request."""
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def measure(
+    url: str,
+    plan: BenchPlan,
+    *,
+    first_repeat: int = 0,
+    into: Measured | None = None,
+    headers: dict[str, str] | None = None,
+    on_progress: OnProgress = lambda _: None,
+) -> Measured:
+    """Return what the plan's passes over this server brought; Ctrl-C ends it early and keeps what there is.
+
+    Args:
+        url: The server.
+        plan: What to ask.
+        first_repeat: Index of the first repeat, where the server is measured several times.
+        into: Earlier passes over the same server to add to.
+        headers: Further HTTP headers, an API key for example.
+        on_progress: Called after each answer.
+
+    Raises:
+        ServerError: Nothing answers at the address.
+    """
+    headers = headers or {}
+    with Control(url, headers=headers) as control:
+        route = _route(control, plan)
+        measured = into or Measured(started_at=datetime.now(UTC), route=route.name)
+        if measured.metrics_before is None:
+            measured.metrics_before = control.get("/metrics")
+        streams = max([load.concurrency or 64 for load in plan.loads])
+        with LoadGenerator(url, route, streams=streams, timeout_s=plan.timeout_s, headers=headers) as generator:
+            _Passes(generator, control, route, plan, measured, on_progress).run(first_repeat)
+        measured.metrics_after = control.get("/metrics")
+    return measured
+
+
+class _Passes:
+    """The passes over one server."""
+
+    def __init__(
+        self,
+        generator: LoadGenerator,
+        control: Control,
+        route: Route,
+        plan: BenchPlan,
+        measured: Measured,
+        on_progress: OnProgress,
+    ) -> None:
+        self._generator, self._control, self._route = generator, control, route
+        self._plan, self._measured, self._on_progress = plan, measured, on_progress
+        self._done = self._failed = 0
+        self._begun_s = 0.0
+
+    def run(self, first_repeat: int) -> None:
+        warm = self._warm_up()
+        if warm.ended_early is not None:
+            self._measured.ended_early = warm.ended_early
+            return
+        self._begun_s = time.perf_counter()
+        for repeat in range(first_repeat, first_repeat + self._plan.repeats):
+            for load in self._plan.loads:
+                item = self._pass(load, repeat)
+                self._measured.passes.append(item)
+                if item.result.ended_early is not None:
+                    self._measured.ended_early = f"{item.result.ended_early} at {load}, repeat {repeat}"
+                    return
+            if self._enough(repeat - first_repeat + 1):
+                return
+
+    def _enough(self, repeats: int) -> bool:
+        """Return whether the intervals are narrow enough, or the budget has no room for another repeat."""
+        plan, elapsed_s = self._plan, time.perf_counter() - self._begun_s
+        if plan.budget_s is not None and elapsed_s * (repeats + 1) / repeats > plan.budget_s:
+            return True
+        if plan.precision is None:
+            return False
+        widths = [half_width(self._measured.throughputs(load)) for load in plan.loads]
+        return all(width is not None and width <= plan.precision for width in widths)
+
+    def _warm_up(self) -> PassResult:
+        # The last prompts: those that the measured passes reach last, should the cache not be flushed.
+        prompts = tuple(reversed(self._plan.prompts.requests(max(1, self._plan.warmup_requests))))
+        requests = [self._request(prompt, stream=False) for prompt in prompts[: self._plan.warmup_requests]]
+        result = self._generator.closed_loop(requests, streams=_WARMUP_STREAMS, on_answer=lambda _: None)
+        self._measured.warmup_output_tokens += sum(
+            answer.counts.output_tokens or 0 for answer in result.answers if answer.counts is not None
+        )
+        return result
+
+    def _pass(self, load: Load, repeat: int) -> PassRecord:
+        plan = self._plan
+        if plan.flush_cache:
+            self._measured.flushed = self._control.flush_cache() and self._measured.flushed is not False
+        prompts = plan.prompts.requests(load.requests)
+        streamed = _streamed(len(prompts), plan)
+        requests = [self._request(prompt, stream=index in streamed) for index, prompt in enumerate(prompts)]
+
+        def on_answer(answer: Answer) -> None:
+            self._done += 1
+            self._failed += answer.error is not None
+            self._on_progress(
+                Progress(
+                    load=load,
+                    repeat=repeat,
+                    done=self._done,
+                    planned=plan.repeats * plan.requests_per_repeat,
+                    failed=self._failed,
+                    elapsed_s=time.perf_counter() - self._begun_s,
+                )
+            )
+
+        if load.rate_per_s is not None:
+            seed = plan.seed + repeat
+            result = self._generator.open_loop(requests, rate_per_s=load.rate_per_s, seed=seed, on_answer=on_answer)
+        else:
+            result = self._generator.closed_loop(requests, streams=load.concurrency or 1, on_answer=on_answer)
+        return PassRecord(load=load, repeat=repeat, result=result)
+
+    def _request(self, prompt: Prompt, *, stream: bool) -> Request:
+        sampling = self._plan.sampling
+        body = self._route.body(prompt, sampling, stream=stream)
+        return Request(prompt=prompt, body=body, sampling=sampling, stream=stream, timeout_s=self._plan.timeout_s)
+
+
+def _streamed(count: int, plan: BenchPlan) -> frozenset[int]:
+    """Return which of so many requests are streamed: the same in every arm and repeat, so that none is favoured."""
+    if plan.streamed_fraction <= 0:
+        return frozenset()
+    chosen = random.Random(plan.seed)  # noqa: S311 - a sample, not a secret
+    return frozenset(chosen.sample(range(count), max(1, round(plan.streamed_fraction * count))))
+
+
+def _route(control: Control, plan: BenchPlan) -> Route:
+    name = plan.route
+    if name == "auto":
+        name = "sglang" if control.speaks_sglang() else "openai"
+    if name == "sglang":
+        return SglangRoute()
+    if name in ("openai", "openai-chat"):
+        return OpenAIRoute(model=plan.model or control.model(), chat=name == "openai-chat")
+    raise ServerError(f"there is no route {name!r}", hint="Use sglang, openai or openai-chat.")
