@@ -1,0 +1,126 @@
+"""`tracker bench` and `tracker sweep` as typed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.conftest import WriteCheckpoint
+from tests.fakes.servers import EAGLE3, serving
+from tracker.store import Spool
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, write_checkpoint: WriteCheckpoint) -> Path:
+    folder = tmp_path / "campaign"
+    folder.mkdir()
+    target = {"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_hidden_layers": 8, "vocab_size": 512}
+    write_checkpoint(folder / "target", target)
+    write_checkpoint(
+        folder / "draft", target | {"architectures": ["LlamaForCausalLMEagle3"]}, {"fc.weight": ("BF16", (64, 192))}
+    )
+    (folder / "campaign.toml").write_text(
+        'schema_version = 1\n[campaign]\nname = "c"\n[hardware]\ngpu_count = 1\n[sweep]\ntarget = "target"\n'
+        '[[sweep.servers]]\nname = "wrong"\ndrafter = "draft"\nalgorithm = "EAGLE"\nshape = "3-1-4"\n'
+    )
+    return folder
+
+
+def test_the_plan_names_servers_checks_time_and_gpu_hours_and_starts_nothing(cli: Cli, campaign: Path) -> None:
+    done = cli("sweep", campaign, "--plan")
+
+    assert done.code == 3
+    assert "refused: ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in done.out
+    assert "GPU-hours" in done.out
+    assert "--speculative-algorithm EAGLE3" in done.err
+    assert not (campaign / "out").exists()
+
+
+def test_the_plan_as_json_is_for_programs(cli: Cli, campaign: Path) -> None:
+    done = cli("sweep", campaign, "--plan", "--json", "--allow", "ALGO_MISMATCH_EAGLE_FOR_EAGLE3")
+
+    plan = json.loads(done.out)
+    assert plan["servers"][0]["name"] == "wrong"
+    assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in plan["servers"][0]["findings"]
+    assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" not in plan["servers"][0]["refused_by"]
+    assert plan["expected"]["total_s"] >= 0
+
+
+def test_a_refused_server_is_recorded_and_the_command_exits_with_three(cli: Cli, campaign: Path) -> None:
+    done = cli("sweep", campaign, "--out", campaign / "out", "--spool", campaign / "spool")
+
+    assert done.code == 3
+    (path,) = Spool(campaign / "spool").pending()
+    assert done.out.strip() == str(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--only", "nobody"], 2, "names no server"),
+        (["--budget", "soon"], 2, "no span of time"),
+    ],
+)
+def test_mistakes_in_options_are_told_with_advice(
+    cli: Cli, campaign: Path, arguments: list[str], code: int, words: str
+) -> None:
+    done = cli("sweep", campaign, *arguments)
+
+    assert done.code == code
+    assert words in done.err
+    assert "next:" in done.err
+
+
+def test_bench_prints_the_run_id_to_stdout_and_the_table_to_stderr(cli: Cli) -> None:
+    with serving(*EAGLE3) as url:
+        done = cli("bench", url, "--concurrency", "1,2", "--requests", "4", "--output-tokens", "8", "--repeats", "1")
+
+    assert done.code == 0, done.err
+    assert len(done.out.split()) == 1
+    assert "accept length" in done.err
+    shown = cli("show", done.out.strip(), "--json")
+    assert json.loads(shown.out)["measurements"][0]["output_tokens"] == 32
+
+
+@pytest.mark.parametrize("text", ["0", "a", "1,,2", "1.5", "-1"])
+def test_loads_that_mean_nothing_are_refused(cli: Cli, text: str) -> None:
+    done = cli("bench", "http://127.0.0.1:1", f"--concurrency={text}")
+
+    assert done.code == 2
+    assert "--concurrency" in done.err
+
+
+def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path) -> None:
+    with serving(*EAGLE3, FAKE_STEP_MS="4") as url:
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from tracker.cli.main import main; main()", "bench", url, "--concurrency", "1",
+             "--repeats", "1", "--output-tokens", "16", "--spool", str(tmp_path / "spool")],
+            cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stderr is not None
+        # The first answer is told at once; some more are to follow.
+        first = process.stderr.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, told = process.communicate(timeout=30)
+
+    assert "1 of 111" in first
+    assert process.returncode == 130, told
+    run = Spool(tmp_path / "spool").read(Path(out.strip()))
+    (cell,) = run.record.pooled()
+    assert run.record.validity == "partial"
+    assert "interrupted" in (run.record.validity_reason or "")
+    assert cell.requests_completed is not None
+    assert 0 < cell.requests_completed < 111
+    assert cell.output_tokens == 16 * cell.requests_completed
+    # A pass that was cut has no wall time, and so no throughput is claimed for it.
+    assert cell.output_throughput_tok_s is None

@@ -1,0 +1,140 @@
+"""`[sweep]` as people write it, and what becomes of mistakes in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracker.errors import InputError
+from tracker.workflows.sweep_check import check_all
+from tracker.workflows.sweep_estimate import estimate
+from tracker.workflows.sweep_plan import SweepPlan, read_sweep
+from tracker.workflows.sweep_schedule import schedule
+
+HEAD = 'schema_version = 1\n[campaign]\nname = "c"\n[hardware]\ngpu_count = 4\n'
+DRAFTERS = '[[drafters]]\nname = "d1"\npaths = ["models/d1"]\n[[drafters]]\nname = "d2"\npaths = ["models/d2"]\n'
+
+
+def _read(folder: Path, sweep: str) -> SweepPlan:
+    (folder / "campaign.toml").write_text(f'{HEAD}{DRAFTERS}[sweep]\ntarget = "models/t"\n{sweep}')
+    return read_sweep(folder)
+
+
+def test_a_server_is_spelled_out_from_drafter_algorithm_and_shape(tmp_path: Path) -> None:
+    plan = _read(
+        tmp_path,
+        'flags = "--mem-fraction-static 0.8"\n[[sweep.servers]]\nname = "a"\ndrafter = "d1"\n'
+        'algorithm = "EAGLE3"\nshape = "3-1-4"\nflags = "--disable-cuda-graph"\n',
+    )
+
+    (arm,) = plan.arms
+    assert arm.command(host="127.0.0.1", port=31_000) == (
+        "python3", "-m", "sglang.launch_server", "--model-path", "models/t", "--mem-fraction-static", "0.8",
+        "--speculative-algorithm", "EAGLE3", "--speculative-draft-model-path", "models/d1",
+        "--speculative-num-steps", "3", "--speculative-eagle-topk", "1", "--speculative-num-draft-tokens", "4",
+        "--disable-cuda-graph", "--host", "127.0.0.1", "--port", "31000",
+    )  # fmt: skip
+
+
+def test_axes_make_every_combination_with_names_that_say_what_differs(tmp_path: Path) -> None:
+    plan = _read(tmp_path, '[sweep.axes]\ndrafter = ["d1", "d2"]\nalgorithm = ["EAGLE3"]\nshape = ["2-1-3", "3-1-4"]\n')
+
+    assert [arm.name for arm in plan.arms] == [
+        "d1-EAGLE3-2-1-3", "d1-EAGLE3-3-1-4", "d2-EAGLE3-2-1-3", "d2-EAGLE3-3-1-4",
+    ]  # fmt: skip
+    assert [arm.drafter for arm in plan.arms] == ["models/d1", "models/d1", "models/d2", "models/d2"]
+
+
+def test_the_built_in_prompts_and_closed_loops_are_the_default(tmp_path: Path) -> None:
+    plan = _read(tmp_path, '[sweep.workload]\nconcurrencies = [1, 64]\n[[sweep.servers]]\nname = "a"\n')
+
+    assert plan.bench.prompts.name == "builtin"
+    assert [load.requests for load in plan.bench.loads] == [len(plan.bench.prompts.prompts), 256]
+    assert plan.bench.sampling.ignore_eos
+
+
+@pytest.mark.parametrize(
+    ("sweep", "words"),
+    [
+        ("", "names no server"),
+        ('[[sweep.servers]]\nname = "a"\nshape = "3-1"\n', "STEPS-TOPK-DRAFT_TOKENS"),
+        ('[[sweep.servers]]\nname = "a"\nflag = "--x"\n', r"unknown key sweep\.servers\.flag"),
+        ('[[sweep.servers]]\nname = "a"\n[[sweep.servers]]\nname = "a"\n', "two servers are called 'a'"),
+        ('[[sweep.servers]]\nname = "a/b"\n', "cannot name a folder"),
+        ('[sweep.axes]\nspeed = ["x"]\n', "unknown axis 'speed'"),
+        ('batch = "two"\n[[sweep.servers]]\nname = "a"\n', "Expected `int`"),
+        ('[sweep.workload]\nprompts = "none.jsonl"\n[[sweep.servers]]\nname = "a"\n', "prompts cannot be read"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_advice(tmp_path: Path, sweep: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        _read(tmp_path, sweep)
+
+    assert caught.value.hint
+    assert str(tmp_path) in (caught.value.where or "")
+
+
+def test_a_campaign_without_a_sweep_is_an_error_with_advice(tmp_path: Path) -> None:
+    (tmp_path / "campaign.toml").write_text(HEAD)
+
+    with pytest.raises(InputError, match=r"no \[sweep\]"):
+        read_sweep(tmp_path)
+
+
+def test_the_digest_changes_with_what_is_served_and_asked_but_not_with_the_port(tmp_path: Path) -> None:
+    server = '[[sweep.servers]]\nname = "a"\n'
+    first = _read(tmp_path, server)
+    other_port = _read(tmp_path, f"start_port = 40000\n{server}")
+    other_flag = _read(tmp_path, f'flags = "--x"\n{server}')
+    other_load = _read(tmp_path, f"[sweep.workload]\noutput_tokens = 8\n{server}")
+
+    digests = [plan.arms[0].digest(plan.bench) for plan in (first, other_port, other_flag, other_load)]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3
+
+
+@pytest.mark.parametrize(
+    ("baseline", "batch", "expected"),
+    [
+        ("resident = true", 2, [["a", "b"], ["c"]]),
+        ("every = 1", 1, [["baseline-1"], ["a"], ["baseline-2"], ["b"], ["baseline-3"], ["c"], ["baseline-4"]]),
+        ("every = 2", 1, [["baseline-1"], ["a"], ["b"], ["baseline-2"], ["c"], ["baseline-3"]]),
+        ("every = 1", 3, [["baseline-1", "a"], ["baseline-2", "b"], ["baseline-3", "c"], ["baseline-4"]]),
+    ],
+)
+def test_batches_hold_what_starts_together(
+    tmp_path: Path, baseline: str, batch: int, expected: list[list[str]]
+) -> None:
+    servers = "".join(f'[[sweep.servers]]\nname = "{name}"\n' for name in "abc")
+    plan = _read(tmp_path, f"batch = {batch}\n[sweep.baseline]\n{baseline}\n{servers}")
+
+    batches = list(schedule(plan, plan.arms))
+
+    assert [[item.name for item in group.items] for group in batches] == expected
+    assert all((group.resident is not None) == ("resident" in baseline) for group in batches)
+
+
+def test_names_of_baselines_go_on_after_earlier_calls(tmp_path: Path) -> None:
+    plan = _read(tmp_path, '[sweep.baseline]\n[[sweep.servers]]\nname = "a"\n')
+
+    names = [item.name for group in schedule(plan, plan.arms, baselines=3) for item in group.items]
+
+    assert names == ["baseline-4", "a", "baseline-5"]
+
+
+def test_the_expected_time_is_what_the_plan_adds_up_to(tmp_path: Path) -> None:
+    servers = "".join(f'[[sweep.servers]]\nname = "{name}"\n' for name in "abc")
+    plan = _read(
+        tmp_path,
+        "batch = 2\nstart_estimate_s = 100\nstream_tok_s_estimate = 50\n[sweep.baseline]\nresident = true\n"
+        f"[sweep.workload]\noutput_tokens = 100\nloads = [{{concurrency = 1, requests = 10}}]\n{servers}",
+    )
+
+    expected = estimate(plan, check_all(plan))
+
+    assert (expected.servers, expected.batches, expected.baseline_measurements) == (3, 2, 5)
+    assert expected.start_s == 200
+    # 8 measurements of 10 x 100 tokens at 50 tok/s
+    assert expected.measure_s == pytest.approx(160)
+    assert expected.gpu_hours == pytest.approx(4 * 360 / 3600)

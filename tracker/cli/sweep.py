@@ -1,0 +1,171 @@
+"""`tracker sweep`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracker.cli import _context, _durations, _options, _print, _progress, _table
+from tracker.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracker.workflows.sweep import SweepResult
+    from tracker.workflows.sweep_check import Checked
+    from tracker.workflows.sweep_estimate import Estimate
+    from tracker.workflows.sweep_plan import SweepPlan
+
+LINT_EXIT = 3
+INTERRUPT_EXIT = 130
+
+
+@click.command("sweep")
+@click.argument("campaign", type=click.Path(path_type=Path))
+@click.option("--plan", "plan_only", is_flag=True, help="Print servers, checks and expected time, and stop.")
+@click.option(
+    "--models",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of target and drafters. Default: the campaign's.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Results, logs and state. Default: sweeps/NAME.",
+)
+@click.option(
+    "--spool",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write records here and contact no store; `tracker sync DIR` logs them later.",
+)
+@click.option("--allow", multiple=True, metavar="CODE", help="Start servers in spite of this check; repeatable.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this server (and the baseline); repeatable.")
+@click.option("--budget", metavar="TIME", help="Begin no further server after this time, e.g. 9m, 2h.")
+@click.option("--retry-failed", is_flag=True, help="Try servers again that failed or were refused before.")
+@_options.as_json
+@_options.tracking_uri
+@click.pass_context
+def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: Any) -> None:
+    """Start every server of CAMPAIGN's [sweep], check it, measure it, and log it.
+
+    CAMPAIGN is a campaign.toml or its folder. A server whose flags do not fit its checkpoint is refused and recorded as
+    such. An interrupted sweep goes on where it stopped when it is called again. Run ids, or with --spool the paths of
+    the records, go to stdout. Exits with 3 when a server was refused.
+    """
+    from tracker.workflows.sweep_check import check_all
+    from tracker.workflows.sweep_estimate import estimate
+    from tracker.workflows.sweep_plan import read_sweep
+
+    plan = read_sweep(campaign, models=options["models"])
+    _refuse_unknown(options["only"], plan)
+    if plan_only:
+        checks = check_all(plan, allow=options["allow"])
+        _print_plan(plan, checks, estimate(plan, checks), as_json=options["as_json"])
+        ctx.exit(LINT_EXIT if any(item.refused_by for item in checks) else 0)
+    result = _run(plan, options)
+    if result.interrupted:
+        ctx.exit(INTERRUPT_EXIT)
+    if any((record.validity_reason or "").startswith("refused") for record in result.records):
+        ctx.exit(LINT_EXIT)
+
+
+def _run(plan: SweepPlan, options: dict[str, Any]) -> SweepResult:
+    from tracker.workflows.sweep import SweepOptions, log_results, run_sweep
+
+    session = _context.session(options["tracking_uri"])
+    spool = options["spool"]
+    chosen = SweepOptions(
+        out=options["out"] or Path("sweeps") / plan.campaign.campaign.name,
+        spool=spool if spool is not None else session.spool.folder,
+        allow=options["allow"],
+        only=options["only"],
+        budget_s=None if options["budget"] is None else _durations.seconds(options["budget"], "--budget"),
+        retry_failed=options["retry_failed"],
+    )
+    with _progress.Line() as line, _progress.ends_on_sigterm():
+        result = run_sweep(plan, chosen, session, tell=line.tell, on_progress=line.bench)
+    ids = [] if spool is not None else log_results(plan, result, session, tell=lambda text: click.echo(text, err=True))
+    _tell(result, ids, spool)
+    return result
+
+
+def _tell(result: SweepResult, ids: list[str], spool: Path | None) -> None:
+    if result.before:
+        click.echo(f"{result.before} done by an earlier call", err=True)
+    if result.left:
+        click.echo(f"left for the next call: {', '.join(result.left)}", err=True)
+    for item in result.spooled if spool is not None else ids:
+        click.echo(str(item))
+
+
+def _refuse_unknown(only: tuple[str, ...], plan: SweepPlan) -> None:
+    known = [arm.name for arm in plan.arms]
+    unknown = next((name for name in only if name not in known), None)
+    if unknown is not None:
+        raise UsageError(f"--only {unknown!r} names no server", where=plan.where, hint=f"Known: {', '.join(known)}.")
+
+
+def _print_plan(plan: SweepPlan, checks: tuple[Checked, ...], expected: Estimate, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(_plan_as_json(plan, checks, expected), indent=2, ensure_ascii=False))
+        return
+    rows = [
+        (item.arm.name, item.arm.drafter or "–", _state(item), " ".join(item.arm.argv[len(plan.common) :]) or "–")
+        for item in checks
+    ]
+    click.echo(f"flags of every server: {' '.join(plan.common)}")
+    click.echo(_table.render(("server", "drafter", "check", "own flags"), rows))
+    for item in checks:
+        shown = [found for found in item.findings if found.severity != "info"]
+        if shown:
+            click.echo(f"{item.arm.name}:", err=True)
+            _print.findings(shown)
+    for sentence in sorted({sentence for item in checks for sentence in item.unseen}):
+        click.echo(sentence, err=True)
+    loads = ", ".join(f"{load.requests} requests at {load}" for load in plan.bench.loads)
+    click.echo(f"asked of each: {loads}; {plan.bench.sampling.max_output_tokens} tokens, {plan.bench.repeats} time(s), "
+               f"prompts {plan.bench.prompts.name} ({len(plan.bench.prompts.prompts)})")  # fmt: skip
+    hours = expected.gpu_hours
+    click.echo(
+        f"expected: {expected.servers} servers in {expected.batches} batches, "
+        f"{expected.baseline_measurements} baseline measurements, about {expected.total_s / 60:.0f} minutes"
+        + (f", {hours:.2f} GPU-hours" if hours is not None else "")
+    )
+    click.echo(f"assuming {expected.assumes}", err=True)
+
+
+def _state(item: Checked) -> str:
+    if item.refused_by:
+        return f"refused: {', '.join(found.code for found in item.refused_by)}"
+    allowed = [found.code for found in item.findings if found.severity == "error"]
+    return f"allowed: {', '.join(allowed)}" if allowed else "ok"
+
+
+def _plan_as_json(plan: SweepPlan, checks: tuple[Checked, ...], expected: Estimate) -> dict[str, object]:
+    return {
+        "servers": [
+            {
+                "name": item.arm.name,
+                "baseline": item.arm.is_baseline,
+                "argv": list(item.arm.argv),
+                "refused_by": [found.code for found in item.refused_by],
+                "findings": [found.code for found in item.findings],
+                "unseen": list(item.unseen),
+            }
+            for item in checks
+        ],
+        "expected": {
+            "batches": expected.batches,
+            "baseline_measurements": expected.baseline_measurements,
+            "total_s": expected.total_s,
+            "gpu_hours": expected.gpu_hours,
+            "assumes": expected.assumes,
+        },
+    }
+
+
+COMMAND = command

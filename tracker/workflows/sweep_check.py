@@ -1,0 +1,94 @@
+"""Checking every server of a sweep before any is started."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracker import checkpoints, engines, lint
+from tracker.domain.checkpoint import Checkpoint
+from tracker.domain.finding import Finding
+from tracker.domain.server import ServerConfig
+from tracker.errors import CheckpointError, InputError
+from tracker.lint.base import Subject
+from tracker.workflows.sweep_plan import Arm, SweepPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One server with what the checks say."""
+
+    arm: Arm
+    """The server."""
+    config: ServerConfig | None
+    """Its flags as understood; None for an engine that is not known."""
+    findings: tuple[Finding, ...]
+    """What was found."""
+    unseen: tuple[str, ...] = ()
+    """What could not be looked at, and why."""
+    allow: tuple[str, ...] = ()
+    """Codes that may fail."""
+
+    @property
+    def refused_by(self) -> tuple[Finding, ...]:
+        """Return the errors that keep the server from being started."""
+        return tuple(item for item in self.findings if item.severity == "error" and item.code not in self.allow)
+
+    @property
+    def reason(self) -> str:
+        """Return in one sentence why it is refused."""
+        codes = ", ".join(item.code for item in self.refused_by)
+        return f"refused before launch by {codes}; start it all the same with --allow {self.refused_by[0].code}"
+
+
+def check_all(plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> tuple[Checked, ...]:
+    """Return every server with its checks, the baseline first."""
+    arms = (*([plan.baseline] if plan.baseline else []), *plan.arms)
+    return tuple(check(arm, plan, allow=allow) for arm in arms)
+
+
+def check(arm: Arm, plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> Checked:
+    """Return what the flags and the checkpoints of one server say before it is started."""
+    unseen: list[str] = []
+    config = config_of(arm.argv, arm.environment)
+    if config is None:
+        unseen.append("the command launches no engine that is known, so its flags were not checked")
+    subject = Subject(
+        server=config,
+        speculation=engines.speculation(config) if config else None,
+        target=_describe(plan.models, plan.target, "target", unseen),
+        drafter=_describe(plan.models, arm.drafter, "drafter", unseen) if arm.drafter else None,
+        workload=plan.bench.workload(),
+    )
+    return Checked(arm=arm, config=config, findings=lint.run(subject), unseen=tuple(unseen), allow=(*arm.allow, *allow))
+
+
+def config_of(argv: tuple[str, ...], environment: object) -> ServerConfig | None:
+    """Return the configuration a command line asks for; None when it launches no engine that is known."""
+    try:
+        config = engines.parse_argv(argv)
+    except InputError:
+        return None
+    variables = engines.relevant_environment(dict(environment)) if isinstance(environment, dict) else {}
+    return dataclasses.replace(config, environment={**config.environment, **variables})
+
+
+def local_folder(models: Path, path: str | None) -> Path | None:
+    """Return the folder of a checkpoint when it lies on this machine; None for a Hub id or another machine's path."""
+    if path is None:
+        return None
+    folder = models / Path(path).expanduser()
+    return folder if folder.is_dir() else None
+
+
+def _describe(models: Path, path: str, what: str, unseen: list[str]) -> Checkpoint | None:
+    folder = local_folder(models, path)
+    if folder is None:
+        unseen.append(f"the {what} {path} is not on this machine, so its files were not checked")
+        return None
+    try:
+        return checkpoints.describe(str(folder))
+    except CheckpointError as error:
+        unseen.append(f"the {what} was not looked at: {error}")
+        return None

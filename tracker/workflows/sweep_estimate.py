@@ -1,0 +1,70 @@
+"""How long a sweep will take, before it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracker.workflows.sweep_check import Checked
+from tracker.workflows.sweep_plan import SweepPlan
+from tracker.workflows.sweep_schedule import schedule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Expected time of a sweep and what the expectation rests on."""
+
+    servers: int
+    """Candidates that would be measured."""
+    batches: int
+    """Groups that start together."""
+    baseline_measurements: int
+    """Times that the baseline is measured."""
+    start_s: float
+    """Seconds of starting."""
+    measure_s: float
+    """Seconds of measuring."""
+    gpus: int | None
+    """GPUs in use; None when campaign.toml does not say."""
+    assumes: str
+    """What the expectation rests on."""
+
+    @property
+    def total_s(self) -> float:
+        """Return all seconds."""
+        return self.start_s + self.measure_s
+
+    @property
+    def gpu_hours(self) -> float | None:
+        """Return GPU-hours; None when the number of GPUs is not known."""
+        return None if self.gpus is None else self.gpus * self.total_s / 3600
+
+
+def estimate(plan: SweepPlan, checks: tuple[Checked, ...]) -> Estimate:
+    """Return the expected time for the servers that the checks let through."""
+    table, bench = plan.table, plan.bench
+    arms = [item.arm for item in checks if not item.refused_by and not item.arm.is_baseline]
+    batches = tuple(schedule(plan, arms))
+    resident = sum(len(batch.items) + 1 for batch in batches if batch.resident is not None)
+    interleaved = sum(item.arm.is_baseline for batch in batches for item in batch.items)
+    measurements = len(arms) + resident + interleaved
+    # Streams share the device, so a stream slows down as their number grows; half the speed is a middling guess.
+    once_s = sum(
+        load.requests * bench.sampling.max_output_tokens / (table.stream_tok_s_estimate * _speed_up(load.concurrency))
+        for load in bench.loads
+    )
+    hardware, costs = plan.campaign.hardware, plan.campaign.campaign.costs
+    return Estimate(
+        servers=len(arms),
+        batches=len(batches),
+        baseline_measurements=resident + interleaved,
+        start_s=len(batches) * table.start_estimate_s,
+        measure_s=measurements * bench.repeats * once_s,
+        gpus=hardware.gpu_count if hardware is not None and hardware.gpu_count is not None else costs.gpus,
+        assumes=f"{table.start_estimate_s:.0f} s to start a batch, {table.stream_tok_s_estimate:g} tok/s for one "
+        "stream and half of that for each of several ([sweep] start_estimate_s, stream_tok_s_estimate)",
+    )
+
+
+def _speed_up(concurrency: int | None) -> float:
+    streams = 1 if concurrency is None else concurrency
+    return 1.0 if streams == 1 else streams / 2

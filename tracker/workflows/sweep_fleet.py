@@ -1,0 +1,168 @@
+"""The servers of a sweep that are up: started together, waited for, and ended whatever happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tracker import launchers
+from tracker.errors import InputError, UsageError
+from tracker.launchers import Failure, Launcher, LaunchSpec, RunningServer
+from tracker.load.control import Control
+from tracker.workflows.sweep_plan import Arm, SweepPlan
+
+_HEALTH_TIMEOUT_S = 2.0
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Up:
+    """One server that was started."""
+
+    arm: Arm
+    """Its configuration."""
+    argv: tuple[str, ...]
+    """The whole command as launched."""
+    url: str
+    """Where it is reached."""
+    port: int
+    """Its port."""
+    log: Path
+    """What it printed."""
+    server: RunningServer
+    """The process."""
+
+    def crashed(self, wait_s: float = 0.0) -> Failure | None:
+        """Return why it is gone; None while it runs.
+
+        Args:
+            wait_s: Seconds to give a process that no longer answers to be seen ending.
+        """
+        deadline_s = time.monotonic() + wait_s
+        while (code := self.server.exit_code()) is None and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+        return None if code is None else launchers.explain(self.log, exit_code=code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched:
+    """What became of servers that were started together."""
+
+    up: tuple[Up, ...]
+    """Those that serve, in the order asked for."""
+    failed: tuple[tuple[Up, Failure], ...]
+    """Those that do not, already ended."""
+    took_s: float
+    """Seconds until the last one served or had failed."""
+
+
+class Fleet:
+    """Servers on one device; a context manager that leaves none behind."""
+
+    def __init__(self, plan: SweepPlan, logs: Path, tell: Tell) -> None:
+        """Start nothing yet; logs go to the folder `logs`."""
+        self._plan, self._logs, self._tell = plan, logs, tell
+        self._launcher = _launcher(plan)
+        self._running: dict[str, Up] = {}
+
+    def __enter__(self) -> Fleet:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End every server."""
+        self.stop(tuple(self._running))
+
+    @property
+    def size(self) -> int:
+        """Return how many servers are up."""
+        return len(self._running)
+
+    def launch(self, arms: Iterable[Arm], *, tag: str) -> Launched:
+        """Start servers together and return once each serves or has failed; `tag` tells their logs apart.
+
+        Raises:
+            InputError: The folder of logs cannot be written.
+            ServerError: The command cannot be run at all, or there is no free port.
+        """
+        started = [self._start(arm, tag) for arm in arms]
+        table = self._plan.table
+        starting = {
+            item.arm.name: launchers.Starting(server=item.server, log=item.log, healthy=partial(_healthy, item.url))
+            for item in started
+        }
+        begun = launchers.wait_all(starting, timeout_s=table.health_timeout_s, on_change=self._told)
+        failed: list[tuple[Up, Failure]] = []
+        for item in started:
+            failure = begun[item.arm.name].failure
+            if failure is not None:
+                failed.append((item, failure))
+        self.stop([item.arm.name for item, _ in failed])
+        return Launched(
+            up=tuple(item for item in started if begun[item.arm.name].failure is None),
+            failed=tuple(failed),
+            took_s=max((state.waited_s for state in begun.values()), default=0.0),
+        )
+
+    def stop(self, names: Iterable[str]) -> None:
+        """End some servers, all asked first so that they end together."""
+        items = [self._running[name] for name in names if name in self._running]
+        for item in items:
+            item.server.request_stop()
+        for item in items:
+            item.server.stop(self._plan.table.stop_grace_s)
+            del self._running[item.arm.name]
+
+    def _start(self, arm: Arm, tag: str) -> Up:
+        table = self._plan.table
+        port = launchers.free_port(table.start_port, taken={item.port for item in self._running.values()})
+        argv = arm.command(host=table.host, port=port)
+        log = self._logs / f"{arm.name}{tag}.log"
+        try:
+            self._logs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"cannot write here: {error.strerror}", where=str(self._logs), hint="Name another folder with --out."
+            ) from error
+        spec = LaunchSpec(
+            name=arm.name,
+            argv=argv,
+            environment=arm.environment,
+            folder=self._plan.models,
+            log=log,
+            template=table.template,
+        )
+        up = Up(
+            arm=arm,
+            argv=argv,
+            url=f"http://{table.host}:{port}",
+            port=port,
+            log=log,
+            server=self._launcher.start(spec),
+        )
+        self._running[arm.name] = up
+        return up
+
+    def _told(self, name: str, state: launchers.Started) -> None:
+        if state.failure is None:
+            self._tell(f"{name}: up after {state.waited_s:.0f} s")
+            return
+        self._tell(f"{name}: did not come up ({state.failure.kind}): {state.failure.reason}")
+        for line in state.failure.last_lines:
+            self._tell(f"    {line[:200]}")
+
+
+def _healthy(url: str) -> bool:
+    with Control(url, timeout_s=_HEALTH_TIMEOUT_S) as control:
+        return control.healthy()
+
+
+def _launcher(plan: SweepPlan) -> Launcher:
+    found = launchers.launchers()
+    name = plan.table.launcher
+    if name not in found:
+        raise UsageError(f"there is no launcher {name!r}", where=plan.where, hint=f"Known: {', '.join(sorted(found))}.")
+    return found[name]

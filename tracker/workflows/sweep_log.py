@@ -1,0 +1,189 @@
+"""Logging what became of each server of a sweep, as soon as it is known."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracker import engines
+from tracker.domain.record import RunRecord
+from tracker.engines import LiveServer
+from tracker.errors import InputError, TrackerError
+from tracker.importers.base import ImportedRun
+from tracker.store.spool import Spool
+from tracker.workflows.bench_measured import Measured
+from tracker.workflows.bench_record import to_run
+from tracker.workflows.session import Session
+from tracker.workflows.sweep_baseline import BaselineSegment
+from tracker.workflows.sweep_check import Checked
+from tracker.workflows.sweep_fleet import Tell, Up
+from tracker.workflows.sweep_plan import Arm, SweepPlan
+from tracker.workflows.sweep_record import Outcome, keep, to_logged
+from tracker.workflows.sweep_state import Done, SweepState
+
+SERVERS_FOLDER = "servers"
+# A process that has stopped answering is given this long to be seen ending.
+_ENDING_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Beside what a server was measured."""
+
+    batch: int
+    """Batch, counted over all calls."""
+    others: int
+    """Further servers that were up on the device."""
+    resident_baseline: bool = False
+    """Whether the baseline was one of them."""
+
+    @property
+    def note(self) -> str:
+        """Return it in words."""
+        if self.others == 0:
+            return "Measured by tracker sweep with no other of its servers up."
+        among = ", the baseline among them" if self.resident_baseline else ""
+        servers = "server" if self.others == 1 else "servers"
+        return f"Measured by tracker sweep while {self.others} other {servers} stood idle on the same machine{among}."
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Return it as tags."""
+        return {"sweep.batch": str(self.batch), "sweep.other_servers_up": str(self.others)}
+
+
+@dataclass(slots=True, kw_only=True)
+class SweepLog:
+    """Writes records to the spool and servers' files to their folders, and keeps the state."""
+
+    plan: SweepPlan
+    """The sweep."""
+    session: Session
+    """The call."""
+    out: Path
+    """Folder of the sweep's results."""
+    spool: Spool
+    """Where records go."""
+    state: SweepState
+    """What is done."""
+    tell: Tell
+    """Where progress goes."""
+    records: list[RunRecord] = field(default_factory=list)
+    """Records of this call."""
+    spooled: list[Path] = field(default_factory=list)
+    """Their files."""
+
+    def answers(self, up: Up, name: str, measured: Measured, place: Place) -> Outcome:
+        """Return what a server did under our own load; it is not logged yet.
+
+        Raises:
+            InputError: Not one request was answered.
+        """
+        files = {"requests.jsonl": measured.lines()}
+        if measured.metrics_before is not None:
+            files["metrics_before.prom"] = measured.metrics_before
+        return self.outcome(up, name, to_run(measured, self.plan.bench, name=name), place, files)
+
+    def outcome(
+        self, up: Up, name: str, run: ImportedRun, place: Place, files: Mapping[str, bytes] | None = None
+    ) -> Outcome:
+        """Return what a server did, with what it says about itself now; it is not logged yet."""
+        live = _fetch(up.url)
+        crashed = up.crashed(_ENDING_S if live is None else 0.0)
+        suspect = None
+        if crashed is not None:
+            suspect = f"the server failed while it was measured ({crashed})"
+        elif live is None:
+            suspect = "the server did not answer any more after the measurement"
+        return Outcome(
+            arm=up.arm,
+            name=name,
+            argv=up.argv,
+            run=run,
+            log=up.log,
+            live=live,
+            files=files or {},
+            suspect=suspect,
+            note=place.note,
+            tags=place.tags,
+        )
+
+    def measured(self, outcome: Outcome, *, took_s: float) -> None:
+        """Log a server that was measured."""
+        record = self._write(outcome)
+        if outcome.arm.is_baseline:
+            self.state.baselines += 1
+            self.state.save()
+        else:
+            self._finish(outcome.arm, record, Done(name=outcome.arm.name, status="measured", took_s=took_s))
+
+    def segment(self, segment: BaselineSegment) -> None:
+        """Log the resident baseline's measurements during one batch."""
+        measured = segment.measured
+        if measured is None or segment.passes == 0:
+            return
+        if measured.interrupted:
+            measured.ended_early = None  # the cut pass is left out; the whole ones before it are all there
+        name = f"{segment.up.arm.name}-{segment.number}"
+        try:
+            outcome = self.answers(segment.up, name, measured, Place(batch=segment.number, others=segment.others))
+        except InputError as error:
+            self.failed(segment.up, name, str(error))
+            return
+        self._write(outcome)
+
+    def refused(self, item: Checked) -> None:
+        """Log a server that the checks refuse, without numbers."""
+        arm = item.arm
+        self.tell(f"{arm.name}: {item.reason}")
+        argv = arm.command(host=self.plan.table.host, port=self.plan.table.start_port)
+        record = self._write(Outcome(arm=arm, name=arm.name, argv=argv, run=self._empty(arm), invalid=item.reason))
+        self._finish(arm, record, Done(name=arm.name, status="refused", reason=item.reason))
+
+    def failed(self, up: Up, name: str, reason: str) -> None:
+        """Log a server that did not come up or brought no numbers."""
+        arm = up.arm
+        self.tell(f"{name}: {reason}")
+        record = self._write(
+            Outcome(arm=arm, name=name, argv=up.argv, run=self._empty(arm), log=up.log, invalid=reason)
+        )
+        if not arm.is_baseline:
+            self._finish(arm, record, Done(name=arm.name, status="failed", reason=reason))
+
+    def _empty(self, arm: Arm) -> ImportedRun:
+        return ImportedRun(name=arm.name, workload=self.plan.bench.workload())
+
+    def _write(self, outcome: Outcome) -> RunRecord:
+        files = keep(outcome, self.out / SERVERS_FOLDER)
+        run = to_logged(outcome, files, self.plan, self.session)
+        earlier = self.state.forgotten.get(outcome.arm.digest(self.plan.bench))
+        if earlier is not None and not outcome.arm.is_baseline:
+            run = dataclasses.replace(run, record=run.record.replace(supersedes=earlier))
+        self.spooled.append(self.spool.put(run))
+        self.records.append(run.record)
+        self.tell(_summary(run.record))
+        return run.record
+
+    def _finish(self, arm: Arm, record: RunRecord, done: Done) -> None:
+        self.state.finish(arm.digest(self.plan.bench), dataclasses.replace(done, record_id=record.record_id))
+
+
+def _fetch(url: str) -> LiveServer | None:
+    """Return what a server says about itself; None when it is gone, which the record then says."""
+    try:
+        return engines.fetch(url)
+    except TrackerError:
+        return None
+
+
+def _summary(record: RunRecord) -> str:
+    if record.validity == "invalid":
+        return f"{record.name}: logged as invalid"
+    parts = []
+    for cell in record.pooled():
+        speed = "?" if cell.output_throughput_tok_s is None else f"{cell.output_throughput_tok_s:,.1f}"
+        length = "" if cell.accept_length is None else f" ({cell.accept_length:.3f})"
+        parts.append(f"{speed} tok/s{length} at {cell.concurrency}")
+    return f"{record.name}: {', '.join(parts)}"

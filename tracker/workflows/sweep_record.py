@@ -1,0 +1,201 @@
+"""From one server of a sweep to the run that is logged, and to the folder that keeps its files."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from tracker.domain.checkpoint import Checkpoint
+from tracker.domain.measurement import Measurement
+from tracker.domain.provenance import InputFile
+from tracker.domain.record import Attachment, LoggedRun, Role
+from tracker.domain.redaction import clean_text, redact_argv
+from tracker.domain.server import ServerConfig, SourceKind
+from tracker.domain.training import Training
+from tracker.engines import LiveServer
+from tracker.environment import provenance
+from tracker.errors import InputError
+from tracker.importers.base import ImportedRun
+from tracker.launchers import tail
+from tracker.workflows.assemble import RunFacts, assemble
+from tracker.workflows.files import write_all
+from tracker.workflows.server_sources import ServerFacts
+from tracker.workflows.session import Session
+from tracker.workflows.sweep_check import config_of, local_folder
+from tracker.workflows.sweep_plan import Arm, SweepPlan
+
+TRAINING_FILE = "training.json"
+# The start of a server's log holds its arguments, the end its failure.
+_LOG_HEAD_BYTES = 64 * 2**10
+_LOG_TAIL_BYTES = 64 * 2**10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One server of a sweep with everything that is known about it."""
+
+    arm: Arm
+    """The server."""
+    name: str
+    """Name of the run and of its folder."""
+    argv: tuple[str, ...]
+    """Its command as launched, or as it would have been."""
+    run: ImportedRun
+    """What was measured; empty for a server that was refused or failed."""
+    log: Path | None = None
+    """What it printed."""
+    live: LiveServer | None = None
+    """What it said about itself after the measurement."""
+    files: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
+    """Further files to keep: `requests.jsonl`, `metrics_before.prom`."""
+    invalid: str | None = None
+    """Why there are no numbers, or why they must not be used."""
+    suspect: str | None = None
+    """Why the numbers are doubtful."""
+    note: str | None = None
+    """How it was measured."""
+    tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Facts about the sweep."""
+
+
+def keep(outcome: Outcome, folder: Path) -> dict[str, bytes]:
+    """Write a server's files into its folder, secrets removed, and return them.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    files = {"argv.json": json.dumps(list(redact_argv(outcome.argv)), ensure_ascii=False).encode()}
+    if outcome.live is not None:
+        files |= {name: body for name, body in outcome.live.bodies.items() if name != "models.json"}
+    if outcome.log is not None:
+        files["server.log"] = _log(outcome.log)
+    files |= dict(outcome.files)
+    write_all(folder / outcome.name, files)
+    return files
+
+
+def to_logged(outcome: Outcome, files: Mapping[str, bytes], plan: SweepPlan, session: Session) -> LoggedRun:
+    """Return the record of one server with its files attached."""
+    arm = outcome.arm
+    inputs = tuple(
+        InputFile(name=name, sha256=hashlib.sha256(files[name]).hexdigest(), size_bytes=len(files[name]))
+        for name in ("argv.json", "requests.jsonl", "server.log")
+        if name in files and (name != "server.log" or "requests.jsonl" not in files)
+    )
+    told = provenance.collect(
+        now=datetime.now(UTC),
+        environ=session.environ,
+        cwd=session.cwd,
+        importer="sweep",
+        inputs=inputs,
+        measured_at=outcome.run.measured_at,
+    )
+    drafter, target = local_folder(plan.models, arm.drafter), local_folder(plan.models, plan.target)
+    declared = plan.campaign.drafter(arm.drafter)
+    role: Role = "baseline" if arm.is_baseline else "candidate"
+    facts = RunFacts(
+        experiment=plan.campaign.campaign.name,
+        name=outcome.name,
+        role=role,
+        drafter=None if drafter is None else str(drafter),
+        target=None if target is None else str(target),
+        note=outcome.note,
+        tags=outcome.tags,
+        server=_server_facts(outcome),
+        campaign=plan.campaign,
+        attachments=tuple(Attachment(name=f"server/{name}", content=content) for name, content in files.items()),
+    )
+    run = assemble(dataclasses.replace(outcome.run, training=outcome.run.training or _training(drafter)), facts, told)
+    record = run.record
+    if record.drafter is not None and declared is not None:
+        record = record.replace(drafter=_filled(record.drafter, declared.checkpoint))
+    if record.target is not None and plan.campaign.target is not None:
+        record = record.replace(target=_filled(record.target, plan.campaign.target))
+    if outcome.invalid is not None:
+        record = record.replace(validity="invalid", validity_reason=outcome.invalid)
+    elif outcome.suspect is not None:
+        record = record.replace(validity="suspect", validity_reason=outcome.suspect)
+    return dataclasses.replace(run, record=record)
+
+
+def with_neighbours(run: ImportedRun, *, before: Mapping[int, float], after: Mapping[int, float]) -> ImportedRun:
+    """Return the run with the baseline's throughput right before and after it, per concurrency.
+
+    Args:
+        run: What was measured.
+        before: Output tok/s of the baseline just before, by concurrency.
+        after: The same just after.
+    """
+
+    def cell(item: Measurement) -> Measurement:
+        if item.category is not None or item.repeat is not None or item.concurrency is None:
+            return item
+        extra = dict(item.extra)
+        for name, values in (("before", before), ("after", after)):
+            if item.concurrency in values:
+                extra[f"baseline_{name}_output_throughput_tok_s"] = values[item.concurrency]
+        return dataclasses.replace(item, extra=extra)
+
+    return dataclasses.replace(run, measurements=tuple(cell(item) for item in run.measurements))
+
+
+def _server_facts(outcome: Outcome) -> ServerFacts:
+    configs: list[tuple[SourceKind, ServerConfig]] = []
+    model_path = None
+    if outcome.live is not None:
+        configs.append(("server_info", outcome.live.config))
+        model_path = outcome.live.model_path
+    launched = config_of(outcome.argv, dict(outcome.arm.environment))
+    if launched is not None:
+        configs.append(("argv", launched))
+    return ServerFacts(configs=tuple(configs), model_path=model_path)
+
+
+def _training(drafter: Path | None) -> Training | None:
+    """Return the training facts that lie beside a drafter's weights; None where there are none.
+
+    Raises:
+        InputError: The file is there and cannot be read.
+    """
+    path = None if drafter is None else drafter / TRAINING_FILE
+    if path is None or not path.is_file():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Training)
+    except (msgspec.MsgspecError, OSError) as error:
+        raise InputError(
+            f"the training facts cannot be read: {error}", where=str(path), hint="Correct or remove the file."
+        ) from error
+
+
+def _filled(described: Checkpoint, declared: Checkpoint) -> Checkpoint:
+    """Return what the files say, with what only campaign.toml knows."""
+    missing = {
+        item.name: getattr(declared, item.name)
+        for item in dataclasses.fields(Checkpoint)
+        if getattr(described, item.name) is None and getattr(declared, item.name) is not None
+    }
+    return dataclasses.replace(described, name=declared.name, **missing)
+
+
+def _log(path: Path) -> bytes:
+    """Return a server's log as it may be kept: cleaned, its middle left out where it is long."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as stream:
+            head = stream.read(_LOG_HEAD_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return b""
+    if size <= _LOG_HEAD_BYTES:
+        return clean_text(head).encode()
+    rest = tail(path, min(_LOG_TAIL_BYTES, size - _LOG_HEAD_BYTES))
+    left_out = size - _LOG_HEAD_BYTES - _LOG_TAIL_BYTES
+    gap = f"\n[... {left_out} bytes left out ...]\n" if left_out > 0 else ""
+    return clean_text(head + gap + rest).encode()

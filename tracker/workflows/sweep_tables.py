@@ -1,0 +1,163 @@
+"""`[sweep]` of campaign.toml as it is written: every key, its meaning and its default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from tracker.errors import InputError
+
+BUILT_IN_PROMPTS = "builtin"
+Words = str | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTable:
+    """One entry of `[[sweep.servers]]`, or one point of `[sweep.axes]`."""
+
+    name: str | None = None
+    """Name of the configuration; made from what differs when None."""
+    drafter: str | None = None
+    """A drafter of `[[drafters]]` by name, or a path; None for a server without one."""
+    algorithm: str | None = None
+    """`--speculative-algorithm`; None for a plain server."""
+    shape: str | None = None
+    """Draft steps, branches and draft tokens: `3-1-4`; None leaves the choice to the server."""
+    flags: Words = ()
+    """Further flags of this server."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Further variables of this server."""
+    allow: tuple[str, ...] = ()
+    """Codes of checks that may fail without the server being refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineTable:
+    """`[sweep.baseline]`: the plain server and how often it is measured."""
+
+    name: str = "baseline"
+    """Its name."""
+    flags: Words = ()
+    """Further flags."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Further variables."""
+    resident: bool = False
+    """Stay up, idle, beside each server and be measured before and after it; False starts it anew."""
+    every: int = 1
+    """Candidates between two measurements of a baseline that is not resident; 1 is A B A B."""
+    allow: tuple[str, ...] = ()
+    """As for a server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTable:
+    """One entry of `loads`."""
+
+    concurrency: int
+    """Streams in flight."""
+    requests: int
+    """Requests in one pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadTable:
+    """`[sweep.workload]`."""
+
+    prompts: str = BUILT_IN_PROMPTS
+    """`builtin`, or a file relative to the models' folder, else to campaign.toml."""
+    concurrencies: tuple[int, ...] = (1,)
+    """Levels of load, each over all prompts; `loads` says more."""
+    loads: tuple[LoadTable, ...] = ()
+    """Levels of load with a number of requests each; instead of `concurrencies`."""
+    output_tokens: int = 256
+    """Length limit of an answer."""
+    temperature: float = 0.0
+    """Sampling temperature."""
+    ignore_eos: bool = True
+    """Generate to the limit regardless of end-of-sequence."""
+    repeats: int = 1
+    """Passes per load."""
+    warmup: int = 4
+    """Requests before the first pass."""
+    streamed_fraction: float = 0.0
+    """Share of requests that are streamed for the time to the first token."""
+    timeout_s: float = 300.0
+    """Seconds after which a request has failed."""
+    route: str = "auto"
+    """`sglang`, `openai`, `openai-chat` or `auto`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepTable:
+    """`[sweep]` itself."""
+
+    launch: Words = ("python3", "-m", "sglang.launch_server")
+    """How the engine is started, before its flags."""
+    target: str
+    """Target model: a path relative to the models' folder, or a Hub id."""
+    flags: Words = ()
+    """Flags of every server."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables of every server."""
+    launcher: str = "local"
+    """`local` or `template`."""
+    template: str | None = None
+    """Command around the server's, for the launcher `template`."""
+    host: str = "127.0.0.1"
+    """Where servers are reached."""
+    start_port: int = 31_000
+    """First port tried."""
+    batch: int = 1
+    """Servers started together; one at a time is measured, the others idle. More than 1 saves start-up time only."""
+    health_timeout_s: float = 600.0
+    """Seconds a server may take to come up."""
+    stop_grace_s: float = 15.0
+    """Seconds a server may take to end before it is killed."""
+    start_estimate_s: float = 90.0
+    """Expected seconds to start a batch, for the plan."""
+    stream_tok_s_estimate: float = 50.0
+    """Expected output tokens per second of one stream, for the plan."""
+    command: str | None = None
+    """Your own benchmark instead of ours: `{url}`, `{name}`, `{out}` (its result file)."""
+    baseline: BaselineTable | None = None
+    """The plain server."""
+    workload: WorkloadTable = WorkloadTable()
+    """What is asked."""
+    servers: tuple[ServerTable, ...] = ()
+    """Candidates, one by one."""
+    axes: Mapping[str, tuple[Words, ...]] = field(default_factory=dict)
+    """Candidates as a product: `drafter`, `algorithm`, `shape`, `flags`, each a list."""
+
+
+def read_table(tree: Mapping[str, Any], where: str) -> SweepTable:
+    """Return `[sweep]`, typed.
+
+    Raises:
+        InputError: A key is unknown or missing, or a value is of the wrong type; names file and key.
+    """
+    try:
+        table = msgspec.convert(tree, SweepTable)
+    except msgspec.ValidationError as error:
+        raise InputError(f"[sweep]: {error}", where=where, hint="Correct the value or add the key.") from error
+    unknown = _unknown(tree, msgspec.to_builtins(table), "sweep")
+    if unknown is not None:
+        raise InputError(f"unknown key {unknown}", where=where, hint="Correct its spelling or remove it.")
+    return table
+
+
+def _unknown(given: Any, known: Any, path: str) -> str | None:
+    """Return the first key that no field takes; free-form tables take any."""
+    if isinstance(given, Mapping) and isinstance(known, Mapping):
+        for key, value in given.items():
+            if key not in known:
+                return f"{path}.{key}"
+            found = _unknown(value, known[key], f"{path}.{key}")
+            if found is not None:
+                return found
+    if isinstance(given, list) and isinstance(known, list | tuple):
+        pairs = zip(given, known, strict=True)
+        return next((found for a, b in pairs if (found := _unknown(a, b, path)) is not None), None)
+    return None
