@@ -46,6 +46,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return x normalised and scaled."""
         wide = x.float()
         normed = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)
         return normed.to(x.dtype) * self.weight.to(x.dtype)
@@ -77,6 +78,7 @@ class MLP(nn.Module):
         self.down_proj = linear(size.intermediate, size.hidden)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return the MLP's output."""
         return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
 
 
@@ -112,6 +114,7 @@ class Layer(nn.Module):
         self.post_attention_layernorm = RMSNorm(size.hidden)
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Return the layer's output."""
         q, k, v = self.self_attn.project(self.input_layernorm(x), positions)
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.self_attn.o_proj(attended.transpose(1, 2).reshape(x.shape))

@@ -18,11 +18,13 @@ import argparse
 import json
 import logging
 import time
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from array import array
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own habit
 from corpus import collect, train_tokenizer, write_prompts
@@ -32,9 +34,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 log = logging.getLogger("train")
-# Largest first: should time run out, the ends of the curve are there and its middle is missing.
-SIZES = (100_000, 1_000, 10_000, 2_000, 50_000, 5_000, 20_000)
-DOUBLED = (5_000, 20_000)
+# The first tells how fast this machine is. Then the ends: should time run out, the middle of the curve is missing.
+SIZES = (10_000, 100_000, 1_000, 50_000, 2_000, 20_000, 5_000)
+DOUBLED = (2_000, 10_000)
 VALIDATION_SAMPLES = 512
 TRAIN_STEPS, SERVED_STEPS = 3, 5
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -44,7 +46,7 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 class Plan:
     """How much is trained."""
 
-    size: Size = Size()
+    size: Size = field(default_factory=Size)
     """Dimensions."""
     sizes: tuple[int, ...] = SIZES
     """Samples of the drafters."""
@@ -71,7 +73,6 @@ class Plan:
 SMOKE = Plan(
     size=Size(hidden=32, layers=8, intermediate=64, vocab=512, draft_vocab=256, heads=2, length=32),
     sizes=(64, 32), doubled=(32,), epochs=2, batch=16, target_steps=20, target_batch=8, target_s=20, max_files=40,
-    compile=False,
 )  # fmt: skip
 
 
@@ -136,16 +137,19 @@ def load_data(out: Path, plan: Plan) -> Data:
         })  # fmt: skip
     write_prompts(out / "prompts.jsonl", corpus)
     needed = (max(plan.sizes) + VALIDATION_SAMPLES) * plan.size.length
-    ids: list[int] = []
+    ids = array("H")
     for first in range(0, len(corpus.texts), 500):
         for encoding in tokenizer.encode_batch(corpus.texts[first : first + 500]):
-            ids += [*encoding.ids, 1]
+            ids.extend(encoding.ids)
+            ids.append(1)
         if len(ids) > 1.3 * needed:
             break
     count = len(ids) // plan.size.length
-    samples = torch.tensor(ids[: count * plan.size.length], dtype=torch.int64).view(count, plan.size.length)
+    samples = torch.from_numpy(np.asarray(ids[: count * plan.size.length], dtype=np.int64)).view(count, -1)
     samples = samples[torch.randperm(count, generator=torch.Generator().manual_seed(1))].to(DEVICE)
     log.info("%d samples of %d tokens", count, plan.size.length)
+    if count < max(plan.sizes) + VALIDATION_SAMPLES:
+        log.warning("fewer samples than wanted: the largest drafters get %d", count - VALIDATION_SAMPLES)
     held = min(VALIDATION_SAMPLES, count // 4)
     return Data(train=samples[held:], validation=samples[:held])
 
@@ -174,13 +178,12 @@ def train_target(target: Target, plan: Plan, samples: Tensor) -> dict[str, Any]:
     """Train the target and return its log."""
     step_model = torch.compile(target) if plan.compile else target
     optimizer = adamw(target, plan.learning_rate, weight_decay=0.1)
+    target_loss(step_model, samples[: plan.target_batch]).backward()  # compiled now, so that it costs no training time
     begun_s, step = time.monotonic(), 0
     while (done := max(step / plan.target_steps, (time.monotonic() - begun_s) / plan.target_s)) < 1:
         set_rate(optimizer, plan.learning_rate * min(1, (step + 1) / 200) * (1 - 0.9 * done))
         batch = samples[torch.randint(len(samples), (plan.target_batch,), device=DEVICE)]
-        with torch.autocast(DEVICE, torch.bfloat16):
-            logits, _ = step_model(batch[:, :-1])
-            loss = F.cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten())
+        loss = target_loss(step_model, batch)
         optimise(optimizer, loss, target, max_norm=1.0)
         step += 1
         if step % 500 == 0:
@@ -188,14 +191,19 @@ def train_target(target: Target, plan: Plan, samples: Tensor) -> dict[str, Any]:
     return {"optimizer_steps": step, "batch_size": plan.target_batch, "seconds": round(time.monotonic() - begun_s, 1)}
 
 
+def target_loss(model: Callable[[Tensor], tuple[Tensor, Tensor]], batch: Tensor) -> Tensor:
+    """Return the mean loss per token."""
+    with torch.autocast(DEVICE, torch.bfloat16):
+        logits, _ = model(batch[:, :-1])
+        return F.cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten())
+
+
 @torch.no_grad()
 def validate_target(target: Target, samples: Tensor) -> float:
     """Return the mean loss per token on held-out samples."""
     losses = []
     for batch in samples.split(64):
-        with torch.autocast(DEVICE, torch.bfloat16):
-            logits, _ = target(batch[:, :-1])
-        losses.append(F.cross_entropy(logits.flatten(0, 1).float(), batch[:, 1:].flatten()).item())
+        losses.append(target_loss(target, batch).item())
     return round(sum(losses) / len(losses), 4)
 
 
@@ -230,17 +238,17 @@ def train_drafters(
 ) -> None:
     """Train the drafters that are not there yet, as far as time allows."""
     jobs = [(size, 1) for size in plan.sizes] + [(size, 2) for size in plan.doubled]
-    jobs = [(min(size, len(data.train)), factor) for size, factor in jobs]
     trainer = DraftTrainer(plan, data, target, top)
     per_step_s = 0.0
-    for samples, factor in jobs:
-        folder = out / (f"eagle3-{samples}" + ("" if factor == 1 else f"-x{factor}"))
+    for wanted, factor in jobs:
+        folder = out / (f"eagle3-{wanted}" + ("" if factor == 1 else f"-x{factor}"))
+        samples = min(wanted, len(data.train))
         if not (folder / "training.json").exists():
             if time.monotonic() + per_step_s * plan.epochs * factor * samples / plan.batch > deadline_s:
                 log.info("%s: left out, no time", folder.name)
                 continue
             per_step_s = trainer.train(folder, samples, plan.epochs * factor, told)
-        write_log(out, told)
+        write_log(out, plan.size, told)
 
 
 class DraftTrainer:
@@ -256,6 +264,18 @@ class DraftTrainer:
         self.draft = Draft(plan.size).to(DEVICE)
         self.initial = {name: value.clone() for name, value in self.draft.state_dict().items()}
         self.loss = torch.compile(draft_loss) if plan.compile else draft_loss
+        begun_s = time.monotonic()
+        self.batch_loss(torch.arange(plan.batch, device=DEVICE)).backward()
+        log.info("first step of a drafter took %.1f s", time.monotonic() - begun_s)
+
+    def batch_loss(self, index: Tensor) -> Tensor:
+        """Return the training loss over these samples."""
+        with torch.autocast(DEVICE, torch.bfloat16):
+            loss, _ = self.loss(
+                self.draft, self.pool[index], self.features.aux[index], self.features.labels[index].long(),
+                self.embedding, TRAIN_STEPS,
+            )  # fmt: skip
+        return loss
 
     def train(self, folder: Path, samples: int, epochs: int, told: dict[str, Any]) -> float:
         """Train one drafter from the common start, write it, and return seconds per step."""
@@ -266,12 +286,7 @@ class DraftTrainer:
         for step, index in enumerate(batches(samples, epochs, self.plan.batch)):
             warm = min(1.0, (step + 1) / max(1, steps // 20))
             set_rate(optimizer, self.plan.learning_rate * warm * (1 - 0.95 * step / steps))
-            with torch.autocast(DEVICE, torch.bfloat16):
-                loss, _ = self.loss(
-                    self.draft, self.pool[index], self.features.aux[index], self.features.labels[index].long(),
-                    self.embedding, TRAIN_STEPS,
-                )  # fmt: skip
-            optimise(optimizer, loss, self.draft, max_norm=0.5)
+            optimise(optimizer, self.batch_loss(index), self.draft, max_norm=0.5)
         accuracy, validation_loss = self.validate()
         seconds = time.monotonic() - begun_s
         facts = self.facts(samples, epochs, steps, seconds, accuracy, validation_loss, told["draft_vocab_coverage"])
@@ -407,13 +422,13 @@ def save(state: dict[str, Tensor], path: Path) -> None:
     partial.replace(path)
 
 
-def write_log(out: Path, told: dict[str, Any]) -> None:
+def write_log(out: Path, size: Size, told: dict[str, Any]) -> None:
     """Write train_log.json over all drafters that are there."""
     drafters = [
-        {"name": path.parent.name, **json.loads(path.read_text())} for path in sorted(out.glob("eagle3-*/training.json"))
+        {"name": path.parent.name, **json.loads(path.read_text())}
+        for path in sorted(out.glob("eagle3-*/training.json"))
     ]
-    plan = asdict(Size())
-    write_json(out / "train_log.json", {**told, "size": plan, "torch": torch.__version__, "drafters": drafters})
+    write_json(out / "train_log.json", {**told, "size": asdict(size), "torch": torch.__version__, "drafters": drafters})
 
 
 def write_json(path: Path, value: object) -> None:
