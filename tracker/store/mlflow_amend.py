@@ -13,7 +13,7 @@ from tracker.store.mlflow_note import note, readme
 from tracker.store.mlflow_projection import MetricValue, project
 from tracker.store.mlflow_write import NOTE, RECORD_SHA256, log_files, metric_entity
 
-AMENDED_METRICS = ("system/", "train/")
+AMENDED_METRICS = ("train/",)
 
 
 def amend(client: Any, stored: StoredRun, amendment: Amendment, *, decision_concurrency: int | None) -> None:

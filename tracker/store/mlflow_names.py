@@ -47,8 +47,9 @@ class Names:
 def safe_key(original: str) -> str:
     """Return a key that MLflow takes and a person recognises: `TTFT (ms)` -> `TTFT_ms`, `accept@1` -> `accept_at_1`."""
     text = "".join(SPOKEN.get(character, character) for character in original)
-    segments = (re.sub(r"[^\w.\-]+", "_", segment).strip("_") for segment in text.split("/"))
-    key = "/".join(segment for segment in segments if segment.strip("."))
+    # Leading dots go as well: `..0` is taken for a way out of the folder.
+    segments = (re.sub(r"[^\w.\-]+", "_", segment).strip("_").lstrip(".") for segment in text.split("/"))
+    key = "/".join(segment for segment in segments if segment)
     if not key:
         return f"unnamed-{_short_digest(original)}"
     return key if len(key) <= MAX_KEY else f"{key[: MAX_KEY - 9]}-{_short_digest(original)}"

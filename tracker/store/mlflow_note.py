@@ -5,6 +5,7 @@ MLflow folds a description after about five lines and renders Markdown with tabl
 
 from __future__ import annotations
 
+import html
 import re
 import shlex
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ def _first_line(record: RunRecord, decision_concurrency: int | None) -> str:
     if cell is not None:
         parts.append(f"**{_throughput(cell)}**{_load(cell)}")
         if cell.accept_length is not None:
-            parts.append(f"accept length **{cell.accept_length:.3g}**")
+            parts.append(f"accept length **{cell.accept_length:.2f}**")
     if record.is_speculative is False:
         parts.append("no speculation")
     if record.role is not None:
@@ -141,7 +142,8 @@ def _origin(record: RunRecord) -> str:
 def _text(text: str) -> str:
     """Return user text as Markdown that shows it and nothing else."""
     line = " ".join(text.split())
-    return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", line)
+    # MLflow's Markdown shows the backslash of `\\<`, so that angle brackets are entities.
+    return re.sub(r"([\\`*_{}\[\]#|~])", r"\\\1", html.escape(line, quote=False))
 
 
 def _code(text: str) -> str:

@@ -13,6 +13,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from tracker.domain.measurement import Latency, Measurement
@@ -30,9 +31,11 @@ CHECKPOINT_FACTS = (
 )  # fmt: skip
 TRAINING_METRICS = ("samples", "tokens", "unique_samples", "samples_seen", "optimizer_steps", "epochs")
 SEVERITIES = ("error", "warning", "info")
-CHANGED_AT = "system/tracker_changed_at_s"
-"""Metric: when the record last changed, epoch seconds. The only value that MLflow can filter on by "since" and that can
-be changed later; under `system/` the UI keeps it out of the charts."""
+CHANGED_AT = "tracker.changed_at"
+"""Tag: when the record last changed, as text that sorts by time. MLflow compares no times that can be changed later,
+yet it sorts by a tag; so what is new is read newest first until it is old enough."""
+SHOWN_DIGITS = 6
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 FULL_RECORD = "record.json"
 
 
@@ -43,7 +46,7 @@ class MetricValue:
     key: str
     """Safe key."""
     value: float
-    """Finite number, or NaN in a training history that diverged."""
+    """Finite number of 6 significant digits (whole numbers in full), or NaN in a training history that diverged."""
     step: int = 0
     """Concurrency, optimizer step or draft position; 0 for a flat value."""
 
@@ -111,10 +114,14 @@ def flags_digest(server: ServerConfig) -> str:
     ).hexdigest()
 
 
-def changed_at(record: RunRecord) -> float:
-    """Return when the record last changed, in epoch seconds."""
-    moments = (record.provenance.logged_at, *(amendment.at for amendment in record.amendments))
-    return max(moment.timestamp() for moment in moments)
+def changed_at(record: RunRecord) -> str:
+    """Return when the record last changed, UTC, as text that sorts by time."""
+    return sortable(max(record.provenance.logged_at, *(amendment.at for amendment in record.amendments), EARLIEST))
+
+
+def sortable(moment: datetime) -> str:
+    """Return a time as text of one width, UTC."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def as_text(value: Any) -> str:
@@ -175,7 +182,6 @@ def _metrics(record: RunRecord, names: Names, decision_concurrency: int | None) 
             step, group = cell.concurrency or 0, f"category/{cell.category.replace('/', '_')}"
             yield from _finite(names, ((f"{group}/{name}", value, step) for name, value in _headline(cell)))
     yield from _training_metrics(record, names)
-    yield MetricValue(key=CHANGED_AT, value=changed_at(record), step=len(record.amendments))
 
 
 def _training_metrics(record: RunRecord, names: Names) -> Iterator[MetricValue]:
@@ -196,7 +202,12 @@ def _training_metrics(record: RunRecord, names: Names) -> Iterator[MetricValue]:
 def _finite(names: Names, values: Iterable[tuple[str, float | None, int]]) -> Iterator[MetricValue]:
     for name, value, step in values:
         if value is not None and math.isfinite(value):
-            yield MetricValue(key=names.key(name), value=float(value), step=step)
+            yield MetricValue(key=names.key(name), value=_shown(float(value)), step=step)
+
+
+def _shown(value: float) -> float:
+    """Return the number as MLflow's narrow columns can show it; the record keeps all digits."""
+    return value if value.is_integer() else float(f"{value:.{SHOWN_DIGITS}g}")
 
 
 def _headline(cell: Measurement) -> Iterator[tuple[str, float | None]]:
@@ -227,6 +238,7 @@ def _tags(record: RunRecord, decision_concurrency: int | None) -> Iterator[tuple
         "tracker.record_id": record.record_id,
         "tracker.supersedes": record.supersedes,
         "tracker.logged_at": provenance.logged_at.isoformat(),
+        CHANGED_AT: changed_at(record),
         "tracker.importer": provenance.importer,
         "tracker.summary_concurrency": None if summary is None else summary.concurrency,
         "tracker.name": record.name if len(record.name) > MAX_RUN_NAME else None,

@@ -36,7 +36,10 @@ from tracker.store.rows import decode_rows
 RUN_ID_LENGTH = 32
 SAVE_ATTEMPTS = 4
 CONTENDED_SECONDS = 0.1
-UI = "/?workflowType=machine_learning#/experiments/"
+# MLflow's pages open in a mode made for agents unless told otherwise: 3.18 was seen to read it before the `#`, 3.17
+# reads it after the route (tried in Chromium), so that links say it in both places.
+WORKFLOW = "workflowType=machine_learning"
+UI = f"/?{WORKFLOW}#/experiments/"
 
 
 class MlflowStore:
@@ -76,7 +79,7 @@ class MlflowStore:
             if query.experiment is not None:
                 experiments = {name: item for name, item in experiments.items() if name == query.experiment}
             names = {item.experiment_id: name for name, item in experiments.items()}
-            found = mlflow_read.search(self._client, list(names), mlflow_read.condition_of(query))
+            found = mlflow_read.search_query(self._client, list(names), query)
             runs = [self._stored(run, names[run.info.experiment_id]) for run in found]
         return oldest_first(run for run in runs if matches(run.record, query))
 
@@ -141,7 +144,7 @@ class MlflowStore:
             return None
         with self._errors(f"the campaign {experiment!r} could not be read"):
             found = self._campaigns().get(experiment)
-        return None if found is None else f"{self.uri}{UI}{found.experiment_id}/runs"
+        return None if found is None else f"{self.uri}{UI}{found.experiment_id}/runs?{WORKFLOW}"
 
     def save_report(self, experiment: str, memo: ReportRun) -> StoredReport:
         """Store a memo with its campaign; see RunStore."""
@@ -278,4 +281,4 @@ class MlflowStore:
     def _run_url(self, run: Any) -> str | None:
         if not mlflow_open.is_server(self._full_uri):
             return None
-        return f"{self.uri}{UI}{run.info.experiment_id}/runs/{run.info.run_id}"
+        return f"{self.uri}{UI}{run.info.experiment_id}/runs/{run.info.run_id}?{WORKFLOW}"

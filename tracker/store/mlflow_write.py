@@ -13,7 +13,7 @@ from tracker.store.mlflow_artifacts import RECORD, artifacts
 from tracker.store.mlflow_drafters import drafter_model
 from tracker.store.mlflow_names import MAX_DATASET_NAME, shortened
 from tracker.store.mlflow_note import note
-from tracker.store.mlflow_projection import MetricValue, Projection, project
+from tracker.store.mlflow_projection import SUMMARY, MetricValue, Projection, project
 
 COMPLETE = "tracker.complete"
 RECORD_ID = "tracker.record_id"
@@ -25,7 +25,6 @@ NOTE = "mlflow.note.content"
 DATASET_DIGEST_CHARACTERS = 28
 BATCH_PARAMS = 100
 BATCH_ITEMS = 1000
-LINKED_PREFIXES = ("bench/", "category/", "position/", "train/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +132,8 @@ def metric_entity(value: MetricValue, timestamp_ms: int) -> Any:
 def _metric(value: MetricValue, record: RunRecord, model_id: str | None, dataset: Any | None) -> Any:
     from mlflow.entities import Metric
 
-    linked = value.key.startswith(LINKED_PREFIXES) or "/" not in value.key
+    # A drafter's page lists every linked number of every run: only those that compare drafters.
+    linked = value.key.startswith("train/") or value.key.rpartition("/")[2] in SUMMARY
     return Metric(
         value.key,
         value.value,
