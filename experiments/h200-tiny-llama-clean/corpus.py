@@ -34,7 +34,7 @@ class Corpus:
 def collect(*, max_files: int) -> Corpus:
     """Return the corpus of this machine; the same machine gives the same one."""
     files = [(category, path) for category, root in _roots() for path in sorted(root.rglob("*.py"))]
-    files = [(category, path) for category, path in files if path.stat().st_size in _FILE_BYTES]
+    files = [(category, path) for category, path in files if path.is_file() and path.stat().st_size in _FILE_BYTES]
     random.Random(0).shuffle(files)  # noqa: S311 - an order, not a secret
     seen: set[str] = set()
     texts: list[str] = []

@@ -57,10 +57,14 @@ def test_the_plan_as_json_is_for_programs(cli: Cli, campaign: Path) -> None:
 
 def test_a_refused_server_is_recorded_and_the_command_exits_with_three(cli: Cli, campaign: Path) -> None:
     done = cli("sweep", campaign, "--out", campaign / "out", "--spool", campaign / "spool")
+    again = cli("sweep", campaign, "--out", campaign / "out", "--spool", campaign / "spool", "--json", "--retry-failed")
 
-    assert done.code == 3
-    (path,) = Spool(campaign / "spool").pending()
-    assert done.out.strip() == str(path)
+    assert done.code == again.code == 3
+    first, second = Spool(campaign / "spool").pending()
+    told = json.loads(again.out)
+    assert {done.out.strip(), *told["spooled"]} == {str(first), str(second)}
+    assert told["runs"][0]["validity"] == "invalid"
+    assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in told["runs"][0]["reason"]
 
 
 @pytest.mark.parametrize(

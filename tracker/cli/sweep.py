@@ -89,15 +89,33 @@ def _run(plan: SweepPlan, options: dict[str, Any]) -> SweepResult:
     with _progress.Line() as line, _progress.ends_on_sigterm():
         result = run_sweep(plan, chosen, session, tell=line.tell, on_progress=line.bench)
     ids = [] if spool is not None else log_results(plan, result, session, tell=lambda text: click.echo(text, err=True))
-    _tell(result, ids, spool)
+    _tell(result, ids, spool, as_json=options["as_json"])
     return result
 
 
-def _tell(result: SweepResult, ids: list[str], spool: Path | None) -> None:
+def _tell(result: SweepResult, ids: list[str], spool: Path | None, *, as_json: bool) -> None:
     if result.before:
         click.echo(f"{result.before} done by an earlier call", err=True)
     if result.left:
         click.echo(f"left for the next call: {', '.join(result.left)}", err=True)
+    if as_json:
+        shown = {
+            "runs": [
+                {
+                    "name": item.name,
+                    "record_id": item.record_id,
+                    "validity": item.validity,
+                    "reason": item.validity_reason,
+                }
+                for item in result.records
+            ],
+            "run_ids": ids,
+            "spooled": [] if spool is None else [str(path) for path in result.spooled],
+            "left": list(result.left),
+            "interrupted": result.interrupted,
+        }
+        click.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        return
     for item in result.spooled if spool is not None else ids:
         click.echo(str(item))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracker.domain.record import RunRecord
+from tracker.environment.hardware import hardware
 from tracker.errors import InputError, ServerError, StoreError
 from tracker.store import Spool, log_many
 from tracker.workflows.bench_measure import OnProgress, measure
@@ -72,7 +73,15 @@ def run_sweep(
     """
     state = load_state(options.out, retry_failed=options.retry_failed)
     before = len(state.done)
-    log = SweepLog(plan=plan, session=session, out=options.out, spool=Spool(options.spool), state=state, tell=tell)
+    log = SweepLog(
+        plan=plan,
+        session=session,
+        out=options.out,
+        spool=Spool(options.spool),
+        state=state,
+        tell=tell,
+        hardware=hardware(session.environ) if plan.table.launcher == "local" else None,
+    )
     sweep = _Sweep(plan, options, state, log, on_progress)
     interrupted = False
     try:

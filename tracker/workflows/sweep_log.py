@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tracker import engines
 from tracker.domain.record import RunRecord
+from tracker.domain.workload import Hardware
 from tracker.engines import LiveServer
 from tracker.errors import InputError, TrackerError
 from tracker.importers.base import ImportedRun
@@ -70,6 +71,8 @@ class SweepLog:
     """What is done."""
     tell: Tell
     """Where progress goes."""
+    hardware: Hardware | None = None
+    """GPUs of this machine; None for servers that run elsewhere."""
     records: list[RunRecord] = field(default_factory=list)
     """Records of this call."""
     spooled: list[Path] = field(default_factory=list)
@@ -157,7 +160,7 @@ class SweepLog:
 
     def _write(self, outcome: Outcome) -> RunRecord:
         files = keep(outcome, self.out / SERVERS_FOLDER)
-        run = to_logged(outcome, files, self.plan, self.session)
+        run = to_logged(outcome, files, self.plan, self.session, self.hardware)
         earlier = self.state.forgotten.get(outcome.arm.digest(self.plan.bench))
         if earlier is not None and not outcome.arm.is_baseline:
             run = dataclasses.replace(run, record=run.record.replace(supersedes=earlier))

@@ -19,6 +19,7 @@ from tracker.domain.record import Attachment, LoggedRun, Role
 from tracker.domain.redaction import clean_text, redact_argv
 from tracker.domain.server import ServerConfig, SourceKind
 from tracker.domain.training import Training
+from tracker.domain.workload import Hardware
 from tracker.engines import LiveServer
 from tracker.environment import provenance
 from tracker.errors import InputError
@@ -81,8 +82,10 @@ def keep(outcome: Outcome, folder: Path) -> dict[str, bytes]:
     return files
 
 
-def to_logged(outcome: Outcome, files: Mapping[str, bytes], plan: SweepPlan, session: Session) -> LoggedRun:
-    """Return the record of one server with its files attached."""
+def to_logged(
+    outcome: Outcome, files: Mapping[str, bytes], plan: SweepPlan, session: Session, hardware: Hardware | None
+) -> LoggedRun:
+    """Return the record of one server with its files attached; `hardware` is what the driver here says."""
     arm = outcome.arm
     inputs = tuple(
         InputFile(name=name, sha256=hashlib.sha256(files[name]).hexdigest(), size_bytes=len(files[name]))
@@ -112,7 +115,12 @@ def to_logged(outcome: Outcome, files: Mapping[str, bytes], plan: SweepPlan, ses
         campaign=plan.campaign,
         attachments=tuple(Attachment(name=f"server/{name}", content=content) for name, content in files.items()),
     )
-    run = assemble(dataclasses.replace(outcome.run, training=outcome.run.training or _training(drafter)), facts, told)
+    imported = dataclasses.replace(
+        outcome.run,
+        training=outcome.run.training or _training(drafter),
+        hardware=outcome.run.hardware or _merged(hardware, plan.campaign.hardware),
+    )
+    run = assemble(imported, facts, told)
     record = run.record
     if record.drafter is not None and declared is not None:
         record = record.replace(drafter=_filled(record.drafter, declared.checkpoint))
@@ -183,6 +191,18 @@ def _filled(described: Checkpoint, declared: Checkpoint) -> Checkpoint:
         if getattr(described, item.name) is None and getattr(declared, item.name) is not None
     }
     return dataclasses.replace(described, name=declared.name, **missing)
+
+
+def _merged(seen: Hardware | None, declared: Hardware | None) -> Hardware | None:
+    """Return what campaign.toml declares, with what only the driver knows; a server may use a part of the GPUs seen."""
+    if seen is None or declared is None:
+        return seen or declared
+    told = {
+        item.name: getattr(declared, item.name)
+        for item in dataclasses.fields(Hardware)
+        if getattr(declared, item.name) is not None
+    }
+    return dataclasses.replace(seen, **told)
 
 
 def _log(path: Path) -> bytes:
