@@ -13,7 +13,7 @@ from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, Reported
 from tracker.domain.server import Speculation
 from tracker.errors import InputError
-from tracker.importers import _counters, _identities
+from tracker.importers import _counters, _identities, _source
 from tracker.importers.base import ImportedRun
 
 _SINCE_START = Finding(
@@ -39,7 +39,8 @@ class Prometheus:
         """Return the one run that the counters sum up.
 
         Raises:
-            InputError: The text is damaged, or holds neither drafts nor generated tokens.
+            InputError: The text is damaged, or of no inference server. A server that has answered nothing yet counts
+                nothing: its reading is the one before a run.
         """
         samples = _counters.samples(path)
         if any(sample.name.startswith(_VLLM) for sample in samples):
@@ -48,17 +49,15 @@ class Prometheus:
         if tokens is None:
             tokens = _total(samples, "vllm:generation_tokens_total")
         steps = _total(samples, "sglang:spec_verify_calls_total")
-        if not tokens:
+        if tokens is None and not _counters.looks_like(_source.read_head(path)):
             raise InputError(
-                "the metrics count neither drafts nor generated tokens",
-                where=str(path),
-                hint="Fetch `/metrics` after the run.",
+                "the metrics are of no inference server", where=str(path), hint="Fetch `/metrics` of the server."
             )
-        engine = "sglang" if any(sample.name.startswith("sglang:") for sample in samples) else "vllm"
+        engine = "vllm" if b" vllm:" in _source.read_head(path) else "sglang"
         cell = Measurement(
             output_tokens=tokens,
             verify_steps=steps,
-            reported_accept_length=Reported(value=tokens / steps) if steps else None,
+            reported_accept_length=Reported(value=tokens / steps) if steps and tokens is not None else None,
         )
         spec = Speculation(enabled=True) if steps else None
         return (ImportedRun(measurements=(cell,), engine=engine, speculation=spec, findings=(_SINCE_START,)),)

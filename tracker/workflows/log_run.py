@@ -18,7 +18,8 @@ from tracker.store import log_many
 from tracker.workflows import command_watch, originals
 from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, read_campaign
-from tracker.workflows.server_sources import ServerFacts, ServerOptions, read_sources
+from tracker.workflows.merge import Source, merge
+from tracker.workflows.server_sources import ServerFacts, ServerOptions, from_log_head, read_sources
 from tracker.workflows.session import Session
 
 DEFAULT_EXPERIMENT = "benchmarks"
@@ -103,17 +104,6 @@ class LogResult:
         return any(finding.severity == "error" for item in self.outcomes for finding in item.record.findings)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """One importable thing with its identity."""
-
-    imported: ImportedRun
-    files: tuple[InputFile, ...] = ()
-    importer: str | None = None
-    attachments: tuple[Attachment, ...] = ()
-    concurrency: int | None = None
-
-
 def log_run(request: LogRequest, session: Session) -> LogResult:
     """Log everything the request names and return what became of it.
 
@@ -167,8 +157,8 @@ def _merge(before: ServerFacts, after: ServerFacts) -> ServerFacts:
 
 def _sources(
     request: LogRequest, campaign: CampaignFile | None, watched: command_watch.Watched | None
-) -> tuple[tuple[_Source, ...], tuple[tuple[str, str], ...]]:
-    found: list[_Source] = []
+) -> tuple[tuple[Source, ...], tuple[tuple[str, str], ...]]:
+    found: list[Source] = []
     detected: list[tuple[str, str]] = []
     paths: list[tuple[Path, str | None, int | None]] = []
     if campaign is not None:
@@ -184,13 +174,18 @@ def _sources(
         runs = importers.read(path, name, columns)
         detected.append((str(path), name))
         digests, kept = originals.digests(path), originals.keep(path, keep_text=request.keep_text)
-        found += [_from_file(run, importer=name, concurrency=concurrency, digests=digests, kept=kept) for run in runs]
+        found += [
+            _from_file(run, importer=name, concurrency=concurrency, digests=digests, kept=kept, path=path)
+            for run in runs
+        ]
+    if campaign is None:
+        found = list(merge(found))
     values = [*request.rows, *([request.metrics] if request.metrics else [])]
     if values:
         typed = importers.from_values(values, None if paths else request.columns)
-        found += [_Source(imported=run, importer="typed") for run in typed]
+        found += [Source(imported=run, importer="typed") for run in typed]
     if not found and watched is not None:
-        found = [_Source(imported=_from_command(watched), importer="command")]
+        found = [Source(imported=_from_command(watched), importer="command")]
     if not found:
         raise UsageError(
             "nothing to log",
@@ -206,9 +201,10 @@ def _from_file(
     concurrency: int | None,
     digests: Sequence[InputFile],
     kept: tuple[Attachment, ...],
-) -> _Source:
+    path: Path,
+) -> Source:
     files = tuple(dataclasses.replace(item, row=run.row) for item in digests)
-    return _Source(imported=run, files=files, importer=importer, attachments=kept, concurrency=concurrency)
+    return Source(imported=run, files=files, importer=importer, attachments=kept, concurrency=concurrency, path=path)
 
 
 def _from_command(watched: command_watch.Watched) -> ImportedRun:
@@ -218,7 +214,7 @@ def _from_command(watched: command_watch.Watched) -> ImportedRun:
 
 
 def _record(
-    source: _Source,
+    source: Source,
     request: LogRequest,
     campaign: CampaignFile | None,
     server: ServerFacts,
@@ -247,7 +243,7 @@ def _record(
         tokens=request.tokens,
         note=request.note,
         tags=request.tags,
-        server=server,
+        server=from_log_head(server, source.server_logs),
         campaign=campaign,
         attachments=(*source.attachments, *attachments),
     )

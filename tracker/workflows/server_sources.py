@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from tracker.domain.server import ServerConfig, SourceKind
 from tracker.errors import InputError
 
 LIVE_TIMEOUT_S = 5.0
+# Servers print their arguments within the first lines; logs of a long run are too large to read as a whole.
+LOG_HEAD_BYTES = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +33,7 @@ class ServerOptions:
     argv_file: Path | None = None
     """JSON list, or one argument a line."""
     command: str | None = None
-    """Launch command or script text."""
+    """Launch command or script text; `@FILE`, or the name of a file that is there, reads it from the file."""
     api_key: str | None = field(default=None, repr=False)
     """Bearer token for a live server that asks for one; never stored."""
 
@@ -77,8 +81,31 @@ def read_sources(options: ServerOptions) -> ServerFacts:
     if options.argv_file:
         configs.append(("argv", engines.parse_argv(_argv(options.argv_file))))
     if options.command:
-        configs.append(("command_line", engines.parse_command(options.command)))
+        configs.append(("command_line", read_command(options.command)))
     return ServerFacts(configs=tuple(configs), attachments=tuple(attachments), model_path=model_path)
+
+
+def from_log_head(facts: ServerFacts, logs: Sequence[Path]) -> ServerFacts:
+    """Return the facts with what server logs given as inputs state in their first lines; a log may not state it.
+
+    Raises:
+        InputError: A log cannot be read.
+    """
+    if any(kind == "log" for kind, _ in facts.configs):
+        return facts
+    configs = list(facts.configs)
+    for path in logs:
+        try:
+            with path.open("rb") as stream:
+                head = stream.read(LOG_HEAD_BYTES).decode("utf-8", errors="replace")
+        except OSError as error:
+            raise InputError(f"cannot read the log: {error.strerror}", where=str(path)) from error
+        try:
+            configs.append(("log", engines.parse_log(head)))
+        except InputError:
+            # A log of decode lines alone is welcome; it only does not say how the server was started.
+            continue
+    return dataclasses.replace(facts, configs=tuple(configs))
 
 
 def _attachment(name: str, text: str) -> Attachment:
@@ -94,6 +121,26 @@ def _read(path: Path, option: str) -> str:
             where=str(path),
             hint="Check the path and its permissions.",
         ) from error
+
+
+def read_command(text: str) -> ServerConfig:
+    """Return what a launch command asks for: its text, `@FILE`, or the name of a script that is there.
+
+    Raises:
+        InputError: The file cannot be read, or it launches no known server.
+    """
+    command, where = _command(text)
+    return engines.parse_command(command, where=where)
+
+
+def _command(text: str) -> tuple[str, str]:
+    """Return the shell text and what to call it; one word that is a file is the file, as no launch is one word."""
+    named = text.strip()
+    if named.startswith("@"):
+        return _read(Path(named[1:]).expanduser(), "--server-cmd @FILE"), named[1:]
+    if named and len(named.split()) == 1 and Path(named).expanduser().is_file():
+        return _read(Path(named).expanduser(), "--server-cmd"), named
+    return text, "--server-cmd"
 
 
 def _json_object(text: str, path: Path) -> dict[str, Any]:
