@@ -9,8 +9,9 @@ from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.priors import Priors
 from tracker.analysis.results import Note, ScalingFit, StepTimeFit
+from tracker.analysis.training_cost import sample_price
 from tracker.analysis.words import listed, percent, size
-from tracker.domain.campaign import Campaign, Costs
+from tracker.domain.campaign import Campaign
 
 
 def assumption_notes(
@@ -32,6 +33,7 @@ def assumption_notes(
         *_steps(observations, priors),
         *_slope(scaling, priors),
         *_load(observations),
+        *_equivalence(compared, priors),
     )
 
 
@@ -53,30 +55,24 @@ def _price_of_data(campaign: Campaign, scaling: ScalingFit, priors: Priors) -> I
     costs = campaign.costs
     if scaling.status == "refused":
         return
-    price = costs.gpu_hours_per_sample
-    if price is None:
+    price = sample_price(costs, scaling, priors)
+    if costs.gpu_hours_per_sample is None and price.training is None and price.total > price.known:
         scaled = "" if costs.tokens_per_sample is None else ", scaled by tokens"
-        price = priors.gpu_hours_per_sample
         message = (
-            f"{price:g} GPU-hours a sample of about {priors.tokens_per_sample:,.0f} tokens, from a published training "
-            f"run{scaled}."
+            f"{priors.gpu_hours_per_sample:g} GPU-hours a sample of about {priors.tokens_per_sample:,.0f} tokens, "
+            f"from a published training run{scaled}."
         )
+    elif costs.gpu_hours_per_sample is not None:
+        message = f"{price.total:g} GPU-hours a sample, all phases together, as campaign.toml states."
     else:
-        message = f"{price:g} GPU-hours a sample, all phases together, as campaign.toml states."
-    generation = _generation_gpu_hours(costs)
-    if generation is not None and generation > price:
+        message = f"{price.total:.2g} GPU-hours a sample: {price.source}."
+    generation = price.generation
+    if generation is not None and costs.gpu_hours_per_sample is not None and generation > price.total:
         message += (
-            f" Generating a sample at the measured {costs.generation_tok_s:g} tok/s alone takes "
-            f"{generation:.2g} GPU-hours: "
-            "GPU-hours here follow the price, calendar days the measured speed."
+            f" Generating a sample at the measured {costs.generation_tok_s:g} tok/s alone takes {generation:.2g} "
+            "GPU-hours: GPU-hours here follow the price, calendar days the measured speed."
         )
     yield Note(topic="price of data", message=message)
-
-
-def _generation_gpu_hours(costs: Costs) -> float | None:
-    if costs.generation_tok_s is None or costs.tokens_per_sample is None or costs.gpus is None:
-        return None
-    return costs.tokens_per_sample / costs.generation_tok_s * costs.gpus / 3600
 
 
 def _noise(
@@ -141,4 +137,13 @@ def _load(observations: Sequence[Observation]) -> Iterable[Note]:
             topic="load",
             message="The load was not recorded: step times in milliseconds assume one stream; ratios do not need it.",
             run_ids=tuple(dict.fromkeys(unknown)),
+        )
+
+
+def _equivalence(compared: Mapping[tuple[str, int | None], Comparison], priors: Priors) -> Iterable[Note]:
+    if compared:
+        within = percent(priors.equivalence_margin_fraction)
+        yield Note(
+            topic="equivalence",
+            message=f"Speeds within {within} count as equivalent, by two one-sided tests at the 95 % level.",
         )

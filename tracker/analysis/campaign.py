@@ -101,6 +101,8 @@ def analyse(
             *history_notes(changes, told_apart),
         ),
         target=next((run.record.target.name for run in selection.kept if run.record.target is not None), None),
+        engine=next((run.record.server.engine for run in selection.kept if run.record.server is not None), None),
+        target_drafts_itself=_drafts_itself(selection),
         noise=load_noise(observations, priors),
         changes=changes,
         diagnoses=told_apart,
@@ -131,6 +133,14 @@ def point_of(points: Sequence[Point], item: Observation | None) -> Point | None:
 
 def _baseline_point(points: Sequence[Point], refs: Mapping[int | None, Reference], load: int | None) -> Point | None:
     return point_of(points, refs[load].baseline) if load in refs else None
+
+
+def _drafts_itself(selection: Selection) -> bool | None:
+    configs = [run.record.target.config for run in selection.kept if run.record.target is not None]
+    read = [config for config in configs if config]
+    if not read:
+        return None
+    return any(config.get(name) for config in read for name in ("num_nextn_predict_layers", "mtp_num_hidden_layers"))
 
 
 def _verdict(

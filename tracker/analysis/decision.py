@@ -21,6 +21,7 @@ from tracker.analysis.results import (
     ScalingFit,
 )
 from tracker.analysis.scaling_targets import break_even_draws
+from tracker.analysis.training_cost import SamplePrice, sample_price
 from tracker.analysis.uncertainty import HIGH_QUANTILE, FloatArray, quantile
 from tracker.analysis.untested import predict_untested
 from tracker.analysis.untested_chains import Untested
@@ -91,12 +92,13 @@ class Evidence:
 
     @property
     def gpu_hours_per_sample(self) -> float:
-        """Price of one training sample: the campaign's, else the published one, scaled by tokens where known."""
-        costs = self.campaign.costs
-        if costs.gpu_hours_per_sample is not None:
-            return costs.gpu_hours_per_sample
-        scale = 1.0 if costs.tokens_per_sample is None else costs.tokens_per_sample / self.priors.tokens_per_sample
-        return self.priors.gpu_hours_per_sample * scale
+        """Price of one training sample, all phases."""
+        return self.sample_price.total
+
+    @property
+    def sample_price(self) -> SamplePrice:
+        """Price of one training sample, by phase where phases are known."""
+        return sample_price(self.campaign.costs, self.analysis.scaling, self.priors)
 
     @property
     def current_samples(self) -> int | None:
@@ -118,7 +120,7 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
     baseline = None if verdict is None else _row(analysis, verdict.baseline_run_id, load)
     bar = None if best is None else _bar(analysis, best)
     rng = np.random.default_rng(seed + 1)
-    length = None if best is None else _log_normal(best.accept_length, priors.draws, rng)
+    length = None if best is None else log_normal_draws(best.accept_length, priors.draws, rng)
     break_even = None if bar is None else break_even_draws(bar, priors.draws, seed)
     sizes, sizes_bar = _sizes(analysis, priors, seed)
     server = _new_server(analysis, load, priors, seed)
@@ -130,7 +132,7 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
         verdict=verdict,
         best=best,
         baseline=baseline,
-        speedup=None if verdict is None else _log_normal(verdict.speedup, priors.draws, rng),
+        speedup=None if verdict is None else log_normal_draws(verdict.speedup, priors.draws, rng),
         accept_length=length,
         break_even=break_even,
         sizes=sizes,
@@ -208,7 +210,8 @@ def _overhead(analysis: CampaignAnalysis, priors: Priors, rng: np.random.Generat
     return np.asarray(fixed * share / fit.baseline_ms, dtype=np.float64)
 
 
-def _log_normal(estimate: Estimate, count: int, rng: np.random.Generator) -> FloatArray | None:
+def log_normal_draws(estimate: Estimate, count: int, rng: np.random.Generator) -> FloatArray | None:
+    """Return draws of a positive estimate, log-normal around its value; None without one, the same scores used up."""
     score = rng.standard_normal(count)
     if estimate.value is None:
         return None

@@ -36,19 +36,26 @@ def diagnoses(
 
 
 def _siblings(observations: Sequence[Observation], references: Mapping[int | None, Reference]) -> Iterable[Diagnosis]:
-    timed = [
-        item
-        for item in observations
-        if item.speculative and item.step_ms is not None and item.length is not None and item.record.drafter is not None
-    ]
-    for item in timed:
-        alike = [other for other in timed if other is not item and _same_shape(item, other) and other.times_steps]
-        noise = references[item.concurrency].noise.sd if item.concurrency in references else 0.0
+    groups: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
+    for item in observations:
+        if (
+            item.speculative
+            and item.step_ms is not None
+            and item.length is not None
+            and item.record.drafter is not None
+        ):
+            groups[_shape(item)].append(item)
+    for members in groups.values():
+        load = members[0].concurrency
+        noise = references[load].noise.sd if load in references else 0.0
         bar = max(math.log1p(_LEAST_FRACTION), _LEAST_SDS * math.sqrt(2) * noise)
-        if item.times_steps and (fastest := min(alike, key=_step, default=None)) is not None:
-            yield from _speed(item, fastest, bar)
-        if (best := max(alike, key=_length, default=None)) is not None and item.configuration == best.configuration:
-            yield from _acceptance(item, best, bar)
+        sound = [item for item in members if item.times_steps]
+        for item in members if sound else ():
+            fastest, best = min(sound, key=_step), max(sound, key=_length)
+            if item.times_steps and item is not fastest:
+                yield from _speed(item, fastest, bar)
+            if item is not best and item.configuration == best.configuration:
+                yield from _acceptance(item, best, bar)
 
 
 def _speed(item: Observation, other: Observation, bar: float) -> Iterable[Diagnosis]:
@@ -130,18 +137,15 @@ def _shape_facts(before: Configuration, after: Configuration) -> list[str]:
     return [f"CUDA graph {'on' if before.cuda_graph else 'off'} to {'on' if after.cuda_graph else 'off'}"]
 
 
-def _same_shape(first: Observation, second: Observation) -> bool:
-    mine, theirs = first.configuration, second.configuration
-    same_drafter = (
-        first.record.drafter is not None
-        and second.record.drafter is not None
-        and first.record.drafter.name == second.record.drafter.name
-    )
+def _shape(item: Observation) -> tuple[object, ...]:
+    mine, drafter = item.configuration, item.record.drafter
     return (
-        same_drafter
-        and first.concurrency == second.concurrency
-        and (mine.algorithm, mine.num_steps, mine.eagle_topk, mine.num_draft_tokens)
-        == (theirs.algorithm, theirs.num_steps, theirs.eagle_topk, theirs.num_draft_tokens)
+        None if drafter is None else drafter.name,
+        item.concurrency,
+        mine.algorithm,
+        mine.num_steps,
+        mine.eagle_topk,
+        mine.num_draft_tokens,
     )
 
 

@@ -109,7 +109,8 @@ def analyse_scaling(
 def _fitted(bare: ScalingFit, points: Sequence[SizePoint], posterior: Posterior, seed: int) -> ScalingFit:
     """Return the fit with its forecast, its share of data and what qualifies it."""
     share = data_share(points, posterior, seed)
-    needed = None if bare.break_even is None else samples_needed(posterior, bare.break_even, seed)
+    targets = () if bare.break_even is None else _targets(bare, bare.break_even, points, posterior, seed)
+    needed = None if bare.break_even is None else samples_needed(posterior, bare.break_even, seed, known=targets)
     status, reason, cure = _quality(points, share, needed, bare, posterior)
     return replace(
         bare,
@@ -119,7 +120,7 @@ def _fitted(bare: ScalingFit, points: Sequence[SizePoint], posterior: Posterior,
         forecast=_forecast(points, posterior, bare.break_even, seed),
         samples_to_break_even=needed,
         data_share=share,
-        targets=() if bare.break_even is None else _targets(bare, bare.break_even, points, posterior, seed),
+        targets=targets,
     )
 
 

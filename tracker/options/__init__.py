@@ -6,8 +6,8 @@ from dataclasses import fields
 
 from tracker.analysis.decision import Evidence, Valued, gather
 from tracker.analysis.results import DecisionSet, OptionAssessment, PriorSensitivity
-from tracker.options._experiments import next_experiment
-from tracker.options._ranking import horizons, perfect_information, ranked, shown
+from tracker.options._experiments import considered_experiments, next_experiment
+from tracker.options._ranking import flips, horizons, perfect_information, ranked, shown, with_regret
 from tracker.plugins import discover
 
 __all__ = ["decide"]
@@ -17,14 +17,17 @@ _SLOPES = ((0.5, "slope prior halved"), (2.0, "slope prior doubled"))
 
 def decide(evidence: Evidence) -> DecisionSet:
     """Return all options of a campaign, ranked by mean net value, with what would change the ranking."""
-    options = _assess(evidence)
     hours = evidence.campaign.costs.horizon_gpu_hours
+    options = with_regret(_assess(evidence), hours)
+    considered = considered_experiments(evidence, options)
     return DecisionSet(
         options=tuple(shown(option) for option in options),
-        next_experiment=next_experiment(evidence, options),
+        next_experiment=next_experiment(considered),
         horizons=horizons(evidence, options),
         sensitivity=_sensitivity(evidence, options),
         evpi_gpu_hours=perfect_information(options, hours),
+        flips=flips(evidence, options),
+        experiments=considered,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,8 +42,8 @@ class Experiment:
     """Net values of options that it opens, each (n_draws,)."""
 
 
-def next_experiment(evidence: Evidence, valued: Sequence[Valued]) -> NextExperiment | None:
-    """Return the cheapest experiment worth doing, None when nothing cheap is."""
+def considered_experiments(evidence: Evidence, valued: Sequence[Valued]) -> tuple[NextExperiment, ...]:
+    """Return every cheap experiment with its net value, cheapest first, those not worth their price included."""
     hours = evidence.campaign.costs.horizon_gpu_hours
     rows = [
         net_gpu_hours(option.saved_fraction, horizon_gpu_hours=hours, cost_gpu_hours=option.cost_gpu_hours)
@@ -51,26 +51,27 @@ def next_experiment(evidence: Evidence, valued: Sequence[Valued]) -> NextExperim
         if option.saved_fraction is not None and hours is not None and option.cost_gpu_hours is not None
     ]
     useless = do_not_test(evidence)
-    found = []
-    for experiment in _experiments(evidence):
-        value = _net_value(experiment, rows, evidence)
-        shown = experiment.shown
-        chance = shown.p_success
-        fair = value is None and chance is not None and chance >= _FAIR_CHANCE
-        if fair or (value is not None and value > 0) or (value is None and chance is None):
-            found.append(
-                NextExperiment(
-                    title=shown.title,
-                    why=shown.why,
-                    flags=shown.flags,
-                    cost_gpu_hours=shown.cost_gpu_hours,
-                    net_value_gpu_hours=value,
-                    p_success=chance,
-                    p_is_judgement=shown.p_is_judgement,
-                    do_not_test=useless,
-                )
-            )
-    return min(found, key=_price, default=None)
+    found = [
+        replace(
+            experiment.shown,
+            net_value_gpu_hours=_net_value(experiment, rows, evidence),
+            do_not_test=useless,
+        )
+        for experiment in _experiments(evidence)
+    ]
+    return tuple(sorted(found, key=_price))
+
+
+def next_experiment(considered: Sequence[NextExperiment]) -> NextExperiment | None:
+    """Return the cheapest experiment worth doing, None when nothing cheap is."""
+    return next((found for found in considered if _worth_doing(found)), None)
+
+
+def _worth_doing(found: NextExperiment) -> bool:
+    value, chance = found.net_value_gpu_hours, found.p_success
+    if value is not None:
+        return value > 0
+    return chance is None or chance >= _FAIR_CHANCE
 
 
 def do_not_test(evidence: Evidence) -> tuple[str, ...]:

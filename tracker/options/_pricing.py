@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from tracker.analysis.decision import Evidence, Valued
+from tracker.analysis.results import CostPart
+from tracker.analysis.results.decision import Phase
 from tracker.analysis.uncertainty import FloatArray, summarise
 from tracker.analysis.value import days, net_gpu_hours, pay_back_gpu_hours, saved_fraction
 from tracker.domain.campaign import Costs
@@ -53,6 +55,7 @@ def price(
     return replace(
         option,
         net_gpu_hours=summarise(net),
+        p_net_positive=float((net > 0).mean()),
         pay_back_days=_pay_back_days(costs, option.cost_gpu_hours, float(np.mean(speedup))),
         saved_fraction=saved,
     )
@@ -73,6 +76,37 @@ def with_cost(evidence: Evidence, option: Valued) -> Valued:
 def training_gpu_hours(evidence: Evidence, samples: int) -> float:
     """Return the price of training on `samples`, all phases, at the campaign's or the published price per sample."""
     return samples * evidence.gpu_hours_per_sample
+
+
+def training_split(
+    evidence: Evidence, samples: int, *, engineering_gpu_hours: float | None = None
+) -> tuple[CostPart, ...]:
+    """Return the price of a training by phase; where only the whole is known, one part that says so.
+
+    A phase that alone exceeds the stated price keeps what was measured: the parts then add up to more than the price.
+    """
+    price = evidence.sample_price
+    phases: list[tuple[Phase, float | None, str | None]] = [
+        ("data generation", price.generation, price.generation_source),
+        ("extraction", price.extraction, "recorded with a training of this campaign"),
+        ("training", price.training, "recorded with a training of this campaign"),
+        ("not split", price.rest, price.source),
+    ]
+    found = [_part(evidence, phase, samples * each, source) for phase, each, source in phases if each is not None]
+    if engineering_gpu_hours is not None:
+        found.insert(0, _part(evidence, "engineering", engineering_gpu_hours, "campaign.toml"))
+    return tuple(found)
+
+
+def _part(evidence: Evidence, phase: Phase, gpu_hours: float, source: str | None) -> CostPart:
+    costs = evidence.campaign.costs
+    return CostPart(
+        phase=phase,
+        gpu_hours=gpu_hours,
+        days=None if costs.gpus is None else days(gpu_hours, costs.gpus),
+        money=None if costs.price_per_gpu_hour is None else gpu_hours * costs.price_per_gpu_hour,
+        source=source,
+    )
 
 
 def training_days(evidence: Evidence, samples: int) -> float | None:

@@ -8,9 +8,9 @@ from dataclasses import fields, replace
 import numpy as np
 
 from tracker.analysis.decision import Evidence, Valued
-from tracker.analysis.results import HorizonChoice, OptionAssessment
+from tracker.analysis.results import HorizonChoice, HorizonFlip, OptionAssessment
 from tracker.analysis.uncertainty import FloatArray
-from tracker.analysis.value import evpi, net_gpu_hours
+from tracker.analysis.value import evpi, expected_regret, net_gpu_hours
 
 _SHOWN = tuple(field.name for field in fields(OptionAssessment))
 
@@ -21,6 +21,65 @@ def ranked(options: Sequence[Valued]) -> list[Valued]:
     valued.sort(key=lambda option: (-_mean(option), option.key))
     rest = [option for option in options if option.net_gpu_hours.value is None]
     return [replace(option, rank=index) for index, option in enumerate(valued, start=1)] + rest
+
+
+def with_regret(options: Sequence[Valued], horizon_gpu_hours: float | None) -> list[Valued]:
+    """Return options with the mean GPU-hours lost by choosing each instead of what turns out best in every draw."""
+    priced = [option for option in options if option.saved_fraction is not None and option.cost_gpu_hours is not None]
+    values = None if horizon_gpu_hours is None else utilities(priced, horizon_gpu_hours)
+    if values is None:
+        return list(options)
+    lost = {option.key: float(part) for option, part in zip(priced, expected_regret(values), strict=True)}
+    return [replace(option, regret_gpu_hours=lost.get(option.key)) for option in options]
+
+
+def flips(evidence: Evidence, options: Sequence[Valued]) -> tuple[HorizonFlip, ...]:
+    """Return the lengths of use at which the best option changes, up to the longest one considered.
+
+    Mean net value is a line in the length of use: saved share times GPU-hours, less the cost. The best option is the
+    upper envelope of these lines, and its corners are exact.
+    """
+    gpus = evidence.campaign.costs.gpus
+    lines = [
+        (24 * gpus * float(np.mean(option.saved_fraction)), option.cost_gpu_hours, option)
+        for option in options
+        if gpus is not None and option.saved_fraction is not None and option.cost_gpu_hours is not None
+    ]
+    if not lines:
+        return ()
+    own = evidence.campaign.costs.horizon_days
+    longest = max(*evidence.priors.horizons_days, 0.0 if own is None else own)
+    found: list[HorizonFlip] = []
+    now, best = 0.0, min(lines, key=lambda line: (line[1], -line[0], line[2].key))
+    while True:
+        ahead = [
+            ((line[1] - best[1]) / (line[0] - best[0]), -line[0], line[2].key, line)
+            for line in lines
+            if line[0] > best[0]
+        ]
+        if not ahead:
+            break
+        day, _, _, following = min(ahead)
+        if day > longest:
+            break
+        if day > now:
+            found.append(_flip(day, best[2], following[2]))
+        now, best = max(now, day), following
+    return tuple(found)
+
+
+def _flip(day: float, before: Valued, after: Valued) -> HorizonFlip:
+    return HorizonFlip(
+        days=day,
+        from_key=before.key,
+        to_key=after.key,
+        message=f"Below {day:.1f} days of use {quoted(before.title)} is worth most, above it {quoted(after.title)}.",
+    )
+
+
+def quoted(title: str) -> str:
+    """Return a title as part of a sentence."""
+    return f'"{title}"'
 
 
 def shown(option: Valued) -> OptionAssessment:

@@ -9,7 +9,7 @@ import numpy as np
 from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import OptionAssessment
 from tracker.analysis.words import percent
-from tracker.options._pricing import price, training_gpu_hours
+from tracker.options._pricing import price, training_gpu_hours, training_split
 
 
 class EnlargeVocabulary:
@@ -37,6 +37,7 @@ class EnlargeVocabulary:
                 title="Enlarge the draft vocabulary",
                 configuration=best.configuration.label,
                 cost_gpu_hours=None if samples is None else training_gpu_hours(evidence, samples),
+                cost_split=() if samples is None else training_split(evidence, samples),
                 evidence=(
                     f"Coverage {percent(ceiling.coverage_fraction)} explains up to {percent(explained)} of first "
                     f"rejections; full coverage adds at most {gain:.2f} tokens a step, all values up to it "

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import OptionAssessment
-from tracker.analysis.words import count, streams
+from tracker.analysis.words import count, listed, size, streams
 from tracker.analysis.words import loads as in_words
 from tracker.options._pricing import benchmark_gpu_hours, price
 
@@ -23,6 +23,8 @@ class MeasureMissing:
         yield from self._baseline(evidence)
         yield from self._repeats(evidence)
         yield from self._flags(evidence)
+        yield from self._acceptance(evidence)
+        yield from self._unserved(evidence)
 
     def _baseline(self, evidence: Evidence) -> Iterable[OptionAssessment]:
         loads = [item.concurrency for item in evidence.analysis.verdict.by_concurrency if item.baseline_run_id is None]
@@ -73,6 +75,32 @@ class MeasureMissing:
                     "Whether break-even can be reached at all, and how the step splits, rests on an assumed "
                     "number of steps."
                 ),
+            )
+
+    def _acceptance(self, evidence: Evidence) -> Iterable[OptionAssessment]:
+        """A configuration known only from simulated acceptance has a step time and no speed."""
+        rows = [point for point in evidence.analysis.points if point.excluded_reason is None]
+        real = {point.configuration.label for point in rows if not point.step_time_only}
+        forced = [point for point in rows if point.step_time_only and point.configuration.label not in real]
+        if forced:
+            labels = listed(list(dict.fromkeys(point.configuration.label for point in forced)))
+            yield self._option(
+                evidence,
+                "real_acceptance",
+                f"Measure {labels} without simulated acceptance",
+                passes=len({point.configuration.label for point in forced}),
+                why="With simulated acceptance its accept length was set, not measured: only its step time counts.",
+            )
+
+    def _unserved(self, evidence: Evidence) -> Iterable[OptionAssessment]:
+        sizes = evidence.analysis.scaling.unserved
+        if sizes:
+            yield self._option(
+                evidence,
+                "unserved",
+                f"Serve the drafters trained on {listed([size(samples) for samples in sizes])} samples",
+                passes=len(sizes),
+                why="They are trained and paid for; only served acceptance places them on the curve.",
             )
 
     def _option(self, evidence: Evidence, part: str, title: str, *, passes: int, why: str) -> OptionAssessment:

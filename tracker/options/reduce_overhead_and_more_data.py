@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import OptionAssessment
 from tracker.analysis.words import percent, size
-from tracker.options._pricing import price, training_days, training_gpu_hours
+from tracker.options._pricing import price, training_days, training_gpu_hours, training_split
 
 
 class ReduceOverheadAndMoreData:
@@ -31,6 +31,7 @@ class ReduceOverheadAndMoreData:
                     configuration=fit.configuration.label,
                     cost_gpu_hours=hours + training_gpu_hours(evidence, samples),
                     cost_days=training_days(evidence, samples),
+                    cost_split=training_split(evidence, samples, engineering_gpu_hours=hours),
                     evidence=(
                         f"Split of the step time and forecast; {percent(share)} of its slope comes from these data."
                     ),

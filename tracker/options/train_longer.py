@@ -9,7 +9,7 @@ import numpy as np
 from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import OptionAssessment
 from tracker.analysis.words import percent
-from tracker.options._pricing import price, training_gpu_hours
+from tracker.options._pricing import price, training_gpu_hours, training_split
 
 
 class TrainLonger:
@@ -35,6 +35,7 @@ class TrainLonger:
                 title="Train longer on the same data",
                 configuration=best.configuration.label,
                 cost_gpu_hours=training_gpu_hours(evidence, point.samples),
+                cost_split=training_split(evidence, point.samples),
                 evidence=(
                     f"Published: accept length changes by {percent(priors.longer_low_fraction)} to "
                     f"{percent(priors.longer_high_fraction)} with more passes. Priced like training these "

@@ -56,6 +56,10 @@ class CampaignAnalysis:
     """What a reader must know about the data."""
     target: str | None = None
     """Name of the model served, in the comparison group shown; None when not recorded."""
+    engine: str | None = None
+    """Engine of the comparison group shown, e.g. `sglang`; None when not recorded."""
+    target_drafts_itself: bool | None = None
+    """Whether the target carries its own draft layers (MTP, NextN); None when its configuration was not read."""
     noise: tuple[LoadNoise, ...] = ()
     """Noise between servers by load; every prediction of a server nobody started carries it."""
     changes: tuple[StepChange, ...] = ()

@@ -7,12 +7,14 @@ from typing import Literal
 
 from tracker.domain.estimate import Estimate
 
+Phase = Literal["data generation", "extraction", "training", "engineering", "not split"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPart:
     """One phase of an option's cost."""
 
-    phase: Literal["data generation", "extraction", "training", "engineering", "not split", "benchmark"]
+    phase: Phase
     """What is paid for; `not split` is the rest of a price given for all phases together."""
     gpu_hours: float | None
     """GPU-hours; None where only the whole is known."""
