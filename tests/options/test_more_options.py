@@ -75,7 +75,7 @@ def test_categories_on_both_sides_of_break_even_offer_a_split_by_category() -> N
     decision = decided(BASE, by_category("spec", {"code": 3.2, "chat": 2.4, "news": 1.5}, speed=92.0))
     found = known(decision, "speculate_for_categories")
 
-    assert found.title == "Speculate only for code"
+    assert found.title == "Speculate only for code and chat"
     assert found.p_beats_baseline is not None
     assert found.p_beats_baseline > 0.9
     assert found.expected_tok_s.value is not None
@@ -83,8 +83,8 @@ def test_categories_on_both_sides_of_break_even_offer_a_split_by_category() -> N
     assert found.rank is None
     assert found.unvalued_reason is not None
     assert found.evidence is not None
-    assert "code 3.2" in found.evidence
-    assert "33 % of this benchmark's tokens" in found.evidence
+    assert "above it code 3.19 and chat 2.40, below it news 1.50" in found.evidence
+    assert "67 % of this benchmark's tokens" in found.evidence
 
 
 def test_categories_on_one_side_offer_no_split() -> None:

@@ -63,7 +63,7 @@ class SpeculateForCategories:
                 cost_gpu_hours=0.0,
                 evidence=_words(faster, others, float(np.median(bar))),
                 would_change="More prompts of each category, and the share of each in the real traffic.",
-                unvalued_reason="its value needs each category's share of the traffic, which campaign.toml does not state",
+                unvalued_reason="its value needs each category's share of the real traffic",
             ),
         )
         yield option if base is None else replace(option, expected_tok_s=summarise(base * speedup))
