@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--email-to", "email_to", multiple=True, metavar="ADDRESS", help="Mail the memo; repeatable.")
 @click.option("--eml", is_flag=True, help="With --email-to: write memo.eml instead of sending.")
 @click.option("--resend", is_flag=True, help="Send the mails that wait in the outbox, and stop.")
+@click.option("--explain", is_flag=True, help="Write explain.txt too: the formulas with this campaign's numbers.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the Monte-Carlo draws.")
 @_options.zone
 @_options.as_json
@@ -54,6 +55,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         email_to=options["email_to"],
         eml=options["eml"],
         seed=options["seed"],
+        explain=options["explain"],
     )
     result = write_reports(request, session)
     _tell(result, zone, as_json=options["as_json"])
@@ -85,6 +87,8 @@ def _tell(result: ReportResult, zone: tzinfo, *, as_json: bool) -> None:
         click.echo("the store holds no campaign yet; start with `tracker log-run`", err=True)
     for memo in result.memos:
         click.echo(f"{memo.experiment}: {memo.content['verdict']['status']}", err=True)
+        if memo.explained is not None:
+            click.echo(f"  explained in {memo.explained}", err=True)
         if memo.mailed_to:
             click.echo(f"  mailed to {', '.join(memo.mailed_to)}", err=True)
     if as_json:

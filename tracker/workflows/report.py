@@ -18,6 +18,7 @@ from tracker.analysis.results import Window
 from tracker.domain.campaign import Campaign
 from tracker.domain.record import StoredRun
 from tracker.errors import DeliveryError, StoreError
+from tracker.report.explain import explain
 from tracker.store.base import Query, RunStore
 from tracker.workflows.files import write_all
 from tracker.workflows.memo_archive import ArchivedMemo, archived, folder_name, write_index
@@ -50,6 +51,8 @@ class ReportRequest:
     """Write the mail beside the memo as memo.eml instead of sending it."""
     seed: int = 0
     """Seed of the Monte-Carlo draws."""
+    explain: bool = False
+    """Append the formulas with the campaign's numbers to memo.txt, and write them as explain.txt beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,8 @@ class Memo:
     """Recipients the mail went to."""
     mail_error: DeliveryError | None = None
     """Why it was not mailed; it waits in the outbox."""
+    explained: Path | None = None
+    """explain.txt, where it was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,11 +167,16 @@ def _write(
         "memo.json": content.encode(),
         "explore.html": report.render_explore(view).encode(),
     }
+    if request.explain:
+        explanation = explain(result, decision)
+        files["explain.txt"] = explanation.encode()
+        files["memo.txt"] += b"\n\n" + explanation.encode()
     message = None if post is None else post.compose(view, memo_html=page, date=session.now)
     if message is not None and request.eml:
         files["memo.eml"] = message.as_bytes()
     write_all(folder, files)
-    return Memo(experiment=experiment, path=folder / "memo.html", content=json.loads(content)), message
+    explained = folder / "explain.txt" if request.explain else None
+    return Memo(experiment=experiment, path=folder / "memo.html", content=json.loads(content), explained=explained), message
 
 
 def _context(
