@@ -31,6 +31,7 @@ class Inbox:
     encrypted: list[bool] = field(default_factory=list)
     refuse: frozenset[str] = frozenset()
     answer: str = "250 kept"
+    first_answers: list[str] = field(default_factory=list)
 
     async def handle_RCPT(self, server: SMTP, session: Any, envelope: Any, address: str, options: Any) -> str:  # noqa: N802
         if address in self.refuse:
@@ -39,6 +40,8 @@ class Inbox:
         return "250 OK"
 
     async def handle_DATA(self, server: SMTP, session: Any, envelope: Any) -> str:  # noqa: N802
+        if self.first_answers:
+            return self.first_answers.pop(0)
         if self.answer.startswith("2"):
             self.contents.append(envelope.content)
             self.recipients.append(list(envelope.rcpt_tos))

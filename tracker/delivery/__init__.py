@@ -1,6 +1,21 @@
-"""Getting a message to its readers: SMTP, a local command, and an outbox for what could not be sent."""
+"""Getting a message to its readers: SMTP, a local command, tries again, and an outbox for what could not be sent."""
 
 from tracker.delivery.outbox import Resent, Waiting, keep, resend, waiting
+from tracker.delivery.retry import PartlyDeliveredError, PassingDeliveryError, only_to, with_retries
 from tracker.delivery.smtp import SmtpSettings, send, sender_from, settings_from
 
-__all__ = ["Resent", "SmtpSettings", "Waiting", "keep", "resend", "send", "sender_from", "settings_from", "waiting"]
+__all__ = [
+    "PartlyDeliveredError",
+    "PassingDeliveryError",
+    "Resent",
+    "SmtpSettings",
+    "Waiting",
+    "keep",
+    "only_to",
+    "resend",
+    "send",
+    "sender_from",
+    "settings_from",
+    "waiting",
+    "with_retries",
+]

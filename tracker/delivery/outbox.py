@@ -11,6 +11,7 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
 
+from tracker.delivery.retry import PartlyDeliveredError, only_to
 from tracker.errors import DeliveryError
 
 
@@ -84,6 +85,10 @@ def resend(folder: Path, send: Callable[[EmailMessage], None]) -> tuple[Resent, 
             send(item.message)
         except DeliveryError as refusal:
             error = refusal
+            if isinstance(refusal, PartlyDeliveredError):
+                only_to(item.message, refusal.refused)
+                if keep(item.message, folder) != item.path:  # a message without a Message-ID has another name now
+                    item.path.unlink(missing_ok=True)
         else:
             item.path.unlink(missing_ok=True)
         results.append(Resent(path=item.path, subject=str(item.message["Subject"]), error=error))

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from email import policy
 from email.message import EmailMessage
-from email.utils import getaddresses
 
+from tracker.delivery.retry import recipients_of, unmarked
 from tracker.errors import DeliveryError
 
 DEFAULT_COMMAND = ("/usr/sbin/sendmail", "-i")
@@ -26,13 +26,13 @@ def send(message: EmailMessage, command: Sequence[str] = DEFAULT_COMMAND, *, tim
     """
     if not command:
         raise DeliveryError("no mail command is given", hint="name one, such as /usr/sbin/sendmail -i")
-    recipients = [address for _, address in getaddresses([str(value) for value in message.get_all("To", [])])]
+    recipients = recipients_of(message)
     # `--` ends the options, so that no address can be taken for one.
     arguments = [*command, "--", *recipients]
     try:
         done = subprocess.run(
             arguments,
-            input=message.as_bytes(policy=policy.SMTP.clone(linesep="\n")),
+            input=unmarked(message).as_bytes(policy=policy.SMTP.clone(linesep="\n")),
             capture_output=True,
             timeout=timeout_s,
             check=False,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from typing import Literal, get_args
 
+from tracker.delivery.retry import PartlyDeliveredError, PassingDeliveryError, recipients_of, unmarked
 from tracker.errors import DeliveryError
 
 Security = Literal["none", "starttls", "tls"]
@@ -87,14 +88,16 @@ def send(message: EmailMessage, settings: SmtpSettings) -> None:
     """Hand a message to the mail server; return once the server has taken it for every recipient.
 
     Raises:
-        DeliveryError: The server is unreachable, not trusted, refuses the log-in, a recipient or the message.
+        DeliveryError: The server is unreachable, not trusted, refuses the log-in, every recipient or the message.
+        PassingDeliveryError: It is busy, broke off or did not answer in time: another try may succeed.
+        PartlyDeliveredError: It refuses some recipients; the others have the message.
     """
     where = f"{settings.host}:{settings.port}"
     try:
         with _connect(settings) as client:
             if settings.username is not None:
                 client.login(settings.username, settings.password or "")
-            refused = client.send_message(message)
+            refused = client.send_message(unmarked(message), to_addrs=recipients_of(message))
     except smtplib.SMTPException as error:
         raise _refusal(error, settings, where) from error
     except ssl.SSLError as error:
@@ -103,6 +106,10 @@ def send(message: EmailMessage, settings: SmtpSettings) -> None:
             where=where,
             hint="check TRACKER_SMTP_HOST and TRACKER_SMTP_SECURITY, or name the authority in TRACKER_SMTP_CA_FILE",
         ) from error
+    except TimeoutError as error:
+        raise PassingDeliveryError(
+            "the mail server did not answer in time", where=where, hint="check TRACKER_SMTP_HOST and TRACKER_SMTP_PORT"
+        ) from error
     except (OSError, socket.gaierror) as error:
         raise DeliveryError(
             f"the mail server cannot be reached ({_reason(error)})",
@@ -110,7 +117,8 @@ def send(message: EmailMessage, settings: SmtpSettings) -> None:
             hint="check TRACKER_SMTP_HOST and TRACKER_SMTP_PORT; the message can be sent later from the outbox",
         ) from error
     if refused:
-        raise _recipients_refused(refused, where)
+        partly = _recipients_refused(refused, where)
+        raise PartlyDeliveredError(partly.message, refused=tuple(sorted(refused)), where=where, hint=partly.hint)
 
 
 def _connect(settings: SmtpSettings) -> smtplib.SMTP:
@@ -129,6 +137,22 @@ def _connect(settings: SmtpSettings) -> smtplib.SMTP:
 
 
 def _refusal(error: smtplib.SMTPException, settings: SmtpSettings, where: str) -> DeliveryError:
+    found = _permanent(error, settings, where)
+    if not _may_pass(error):
+        return found
+    return PassingDeliveryError(found.message, where=found.where, hint=found.hint)
+
+
+def _may_pass(error: smtplib.SMTPException) -> bool:
+    """Whether the server said 4xx, which means not now, or said nothing."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return all(400 <= code < 500 for code, _ in error.recipients.values())
+    if isinstance(error, smtplib.SMTPResponseException):
+        return 400 <= error.smtp_code < 500
+    return isinstance(error, smtplib.SMTPServerDisconnected)
+
+
+def _permanent(error: smtplib.SMTPException, settings: SmtpSettings, where: str) -> DeliveryError:
     if isinstance(error, smtplib.SMTPAuthenticationError):
         return DeliveryError(
             f"the mail server refuses the log-in of {settings.username!r} (code {error.smtp_code})",

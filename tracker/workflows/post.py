@@ -67,9 +67,12 @@ class Post:
         try:
             self.deliver(message)
         except DeliveryError as error:
+            partly = isinstance(error, delivery.PartlyDeliveredError)
+            if isinstance(error, delivery.PartlyDeliveredError):
+                delivery.only_to(message, error.refused)
             kept = delivery.keep(message, self.outbox)
             return DeliveryError(
-                f"the memo is written but was not mailed: {error.message}",
+                f"the memo is written but was not mailed{' to all' if partly else ''}: {error.message}",
                 where=error.where,
                 hint=f"{error.hint}; then `tracker report --resend` (it waits in {kept})" if error.hint else None,
             )
@@ -86,7 +89,7 @@ def way_to_send(session: Session) -> Callable[[EmailMessage], None]:
     if command:
         return lambda message: sendmail.send(message, command)
     settings = delivery.settings_from(session.environ)
-    return lambda message: delivery.send(message, settings)
+    return delivery.with_retries(lambda message: delivery.send(message, settings), sleep=session.sleep)
 
 
 def resend(session: Session) -> tuple[delivery.Resent, ...]:

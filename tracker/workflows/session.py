@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -35,6 +36,8 @@ class Session:
     """Explicit store."""
     folder: Path | None = None
     """Data folder; the user's when None."""
+    sleep: Callable[[float], None] = time.sleep
+    """Waits that many seconds between tries."""
     _store: RunStore | None = field(default=None, repr=False)
 
     @property
