@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from tests.report.founding import BASE, BASELINE, CONTENDERS, G5, SCOPE, context, founding
 from tests.report.founding_options import founding_decision
@@ -14,12 +14,13 @@ from tracker.analysis.results import (
     DecisionSet,
     LoadVerdict,
     ScalingFit,
+    StepChange,
     StepTimeFit,
     Verdict,
     Window,
 )
 from tracker.domain.estimate import Estimate
-from tracker.report import MemoContext, MemoView, build
+from tracker.report import EarlierMemo, MemoContext, MemoView, build
 from tracker.report.memo_json import payload
 
 NO_OPTIONS = DecisionSet(options=(), next_experiment=None)
@@ -191,6 +192,96 @@ def memo_second() -> MemoView:
     return build(analysis, founding_decision(), later)
 
 
+def _with_intervals(decision: DecisionSet) -> DecisionSet:
+    """Expected speeds with an interval of 15 % to both sides, as the options of a real campaign have."""
+    options = tuple(
+        dataclasses.replace(
+            option,
+            concurrency=1,
+            expected_tok_s=Estimate(value=value, low=value * 0.85, high=value * 1.15),
+        )
+        if (value := option.expected_tok_s.value) is not None
+        else option
+        for option in decision.options
+    )
+    return dataclasses.replace(decision, options=options)
+
+
+def memo_third() -> MemoView:
+    """Two weeks later: the option decided on was measured, forecasts are checked, one series jumped."""
+    source = founding()
+    first, second = build(source, _with_intervals(founding_decision()), context()), memo_second()
+    day = datetime(2026, 11, 24, 9, tzinfo=UTC)
+    dated = tuple(
+        dataclasses.replace(point, is_news=False, measured_at=day + timedelta(hours=5 * index))
+        for index, point in enumerate(second.source.analysis.points)
+    )
+    trained = dataclasses.replace(
+        dated[1],
+        run_id="a1c3f7",
+        name="eagle3 100K, 5 draft",
+        drafter="own-100k",
+        samples=100_000,
+        throughput_tok_s=Estimate(value=99.4, low=97.8, high=101.0),
+        accept_length=Estimate(value=2.47, low=2.41, high=2.53),
+        accept_length_rounding=None,
+        speedup=Estimate(value=99.4 / 90.0, low=1.06, high=1.15),
+        needs_fraction=2.15 / 2.47 - 1,
+        measured_at=datetime(2026, 12, 10, 14, tzinfo=UTC),
+        is_news=True,
+    )
+    slump = dataclasses.replace(
+        dated[0],
+        run_id="c0ffee",
+        name="baseline, new driver",
+        throughput_tok_s=Estimate(value=84.1, low=83.0, high=85.2),
+        speedup=Estimate(value=84.1 / 90.0, low=0.92, high=0.95),
+        measured_at=datetime(2026, 12, 12, 9, tzinfo=UTC),
+        is_news=True,
+    )
+    jump = StepChange(
+        series="the baseline at 1 stream",
+        quantity="throughput",
+        concurrency=1,
+        before=90.0,
+        after=84.1,
+        run_ids_before=(BASE,),
+        run_ids_after=("c0ffee",),
+        annotation=None,
+        alarm=True,
+        message="The baseline at 1 stream fell from 90.0 to 84.1 tok/s; between the two runs the driver changed",
+    )
+    load = dataclasses.replace(
+        source.verdict.by_concurrency[0], status="faster", best_run_id="a1c3f7", speedup=trained.speedup
+    )
+    analysis = dataclasses.replace(
+        source,
+        points=(dated[0], slump, trained, *dated[1:]),
+        verdict=dataclasses.replace(source.verdict, status="faster", by_concurrency=(load,)),
+        window=Window(since=datetime(2026, 12, 7, tzinfo=UTC), until=datetime(2026, 12, 14, tzinfo=UTC)),
+        claims=(),
+        changes=(jump,),
+    )
+    taken = {
+        "option": "more_data_100000",
+        "title": "Train on 100,000 samples",
+        "by": "A. Lead",
+        "note": "Two weeks, then we look again",
+        "decided_at": "2026-12-01T10:00:00+00:00",
+    }
+    later = context(
+        earlier=(
+            EarlierMemo(content=payload(first), decision=taken),
+            EarlierMemo(content=payload(second)),
+        ),
+        previous=payload(second),
+        memo_number=3,
+        generated_at=datetime(2026, 12, 14, 8, tzinfo=UTC),
+        run_urls={},
+    )
+    return build(analysis, founding_decision(), later)
+
+
 MEMOS: dict[str, Callable[[], MemoView]] = {
     "founding": memo_founding,
     "h200": memo_h200,
@@ -202,4 +293,5 @@ MEMOS: dict[str, Callable[[], MemoView]] = {
     "nothing_new": memo_nothing_new,
     "unfixed_cause": memo_unfixed_cause,
     "second": memo_second,
+    "third": memo_third,
 }

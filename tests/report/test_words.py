@@ -25,6 +25,7 @@ HEADLINES = {
     "nothing_new": "Nothing new since 30 Nov 2026: the verdict stands",
     "unfixed_cause": "Correct the flag first: the drafter never ran as it was trained",
     "second": "Go back to the plain server: the best drafter setup is 2.3 % slower",
+    "third": "Deploy the drafter: 1.10 times as fast at 1 stream",
 }
 
 
@@ -145,10 +146,10 @@ def test_memo_after_another_says_what_moved() -> None:
 
     assert changed.heading.text == "Nearer, still short: 2.1 tok/s missing, 7.7 before"
     rows = {row.head.text.text: [cell.text.text for cell in row.cells] for row in changed.blocks[0].rows}  # type: ignore[union-attr]
-    assert rows["Verdict"] == ["slower", "slower", "unchanged"]
+    assert rows["Verdict"] == ["slower", "slower", "none"]
     assert rows["Best contender, tok/s"] == ["82.3", "87.9", "+6.8 %"]
     assert rows["Break-even of the best contender"] == ["2.30", "2.15", "−6.4 %"]
-    assert rows["Best option"][2] == "unchanged"
+    assert rows["Best option"][2] == "none"
 
 
 def test_memo_without_news_wants_no_mail() -> None:

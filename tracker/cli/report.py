@@ -76,6 +76,10 @@ def _resend(ctx: click.Context, session: Session) -> None:
         ctx.exit(1)
 
 
+def _link(url: str | None) -> str:
+    return "" if url is None else f": {url}"
+
+
 def _tell(result: ReportResult, zone: tzinfo, *, as_json: bool) -> None:
     from tracker.workflows.window import describe
 
@@ -87,6 +91,10 @@ def _tell(result: ReportResult, zone: tzinfo, *, as_json: bool) -> None:
         click.echo("the store holds no campaign yet; start with `tracker log-run`", err=True)
     for memo in result.memos:
         click.echo(f"{memo.experiment}: {memo.content['verdict']['status']}", err=True)
+        if memo.kept is not None:
+            click.echo(f"  kept in the store as run {memo.kept.run_id}{_link(memo.kept.url)}", err=True)
+        if memo.keep_error is not None:
+            click.echo(f"  written, but not kept in the store: {memo.keep_error}", err=True)
         if memo.explained is not None:
             click.echo(f"  explained in {memo.explained}", err=True)
         if memo.mailed_to:

@@ -8,16 +8,17 @@ from types import ModuleType
 from typing import Any
 
 from tracker.report.build import build
-from tracker.report.context import MemoContext
+from tracker.report.context import EarlierMemo, MemoContext
 from tracker.report.explore import render_explore
 from tracker.report.html import render_html
 from tracker.report.index import IndexEntry, entry_from, render_index
 from tracker.report.mail import compose
-from tracker.report.memo_json import render_json
+from tracker.report.memo_json import render_json, with_report_run
 from tracker.report.text import render_text
 from tracker.report.view import MemoView
 
 __all__ = [
+    "EarlierMemo",
     "IndexEntry",
     "MemoContext",
     "MemoView",
@@ -29,6 +30,7 @@ __all__ = [
     "render_index",
     "render_json",
     "render_text",
+    "with_report_run",
 ]
 
 

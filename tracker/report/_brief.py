@@ -27,6 +27,7 @@ from tracker.report.spans import (
 from tracker.report.view_parts import BriefItem
 
 WORD_LIMIT = 30
+CHEAP_FRACTION = 0.05  # an experiment below this share of the leading option's cost is done first
 
 
 def brief(reading: Reading) -> tuple[BriefItem, ...]:
@@ -119,17 +120,24 @@ def experiment_cost(experiment: NextExperiment) -> Rich:
     return rich(number(shown, value, formula, unit="GPU-hours", kind="assumed"), unit)
 
 
-def experiment_chance(reading: Reading, experiment: NextExperiment) -> Rich:
-    """Return the chance of the outcome hoped for: `about even odds to beat 90.0`, `chance 0.35`."""
+def experiment_chance(reading: Reading, experiment: NextExperiment, *, named: bool = True, units: bool = False) -> Rich:
+    """Return the chance of the outcome hoped for: `about even odds to beat 90.0`, `chance 0.35`.
+
+    Args:
+        reading: The analysis, read.
+        experiment: The experiment.
+        named: Whether to begin with the word `chance`.
+        units: Whether to say the unit of the number to beat.
+    """
     value = experiment.p_success
     if value is None:
         return Rich()
     baseline = reading.baseline
-    goal: Part = "" if baseline is None else rich(" to beat ", num.tok_s(baseline))
+    goal: Part = "" if baseline is None else rich(" to beat ", num.tok_s(baseline), " tok/s" if units else "")
     if experiment.p_is_judgement and 0.4 <= value <= 0.6:
         return rich("about even odds", goal)
     how = " by judgement" if experiment.p_is_judgement else ""
-    return rich("chance ", number(fmt.chance(value), value, "next_experiment.p_success"), how, goal)
+    return rich("chance " if named else "", number(fmt.chance(value), value, "next_experiment.p_success"), how, goal)
 
 
 def _commas(parts: list[Rich]) -> list[Part]:
@@ -149,16 +157,44 @@ def _within(lead: Rich, rest: list[Rich]) -> Rich:
 
 def _now(reading: Reading, *, by_row: bool = False) -> Rich:
     words = deployed_words(reading, by_row=by_row)
-    return rich("Deployed now: ", words, ".") if words else rich("What is deployed now is not recorded.")
+    if not words:
+        return rich("What is deployed now is not recorded.")
+    return rich("Deployed now is " if ":" in words.text else "Deployed now: ", words, ".")
 
 
 def _worst(option: OptionAssessment) -> Rich:
-    return rich("At worst ", cost(option), " are lost.")
+    return rich(
+        "At worst ", cost(option), " is lost." if fmt.gpu_hours(known(option.cost_gpu_hours)) == "1" else " are lost."
+    )
+
+
+def first_stage(reading: Reading) -> bool:
+    """Whether to ask for the next experiment before the leading option: it is cheap beside it and worth its price."""
+    option, experiment = reading.top_option, reading.decision.next_experiment
+    if option is None or not pays(option) or experiment is None:
+        return False
+    price, value = experiment.cost_gpu_hours, experiment.net_value_gpu_hours
+    if price is None or value is None:
+        return False
+    return value > 0 and price < CHEAP_FRACTION * known(option.cost_gpu_hours)
+
+
+def _ask_first_stage(reading: Reading) -> tuple[Rich, list[Rich]]:
+    option, experiment = known(reading.top_option), known(reading.decision.next_experiment)
+    where = "Go back to" if returns_production(reading) else "Stay on"
+    lead = rich(f"{where} the plain server and spend ", experiment_cost(experiment), " testing?")
+    then = rich(f"Then option {reading.letters[option.key]}, at worst ", cost(option), " lost.")
+    budget = WORD_LIMIT - len(lead.text.split()) - len(then.text.split())
+    long = _now(reading)
+    fits = len(long.text.split()) <= budget
+    return lead, [long if fits else _now(reading, by_row=True), then]
 
 
 def _ask_slower(reading: Reading) -> tuple[Rich, list[Rich]]:
     option = reading.top_option
     back = returns_production(reading)
+    if first_stage(reading):
+        return _ask_first_stage(reading)
     if option is not None and pays(option):
         letter = reading.letters[option.key]
         spend = rich("spend ", cost(option), f" GPU-hours on option {letter}?")

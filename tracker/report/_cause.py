@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tracker.analysis.results import RootCause
 from tracker.domain.estimate import Estimate
 from tracker.report import format as fmt
@@ -11,6 +13,8 @@ from tracker.report.spans import Part, Rich, code, number, quote, rich, sentence
 from tracker.report.view_parts import CauseView
 
 _LENGTH = "1 + accepted drafts / verify steps"
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+MAX_SENTENCES = 2
 _USELESS = 1.05  # below this, nothing worth the name is accepted
 
 
@@ -26,7 +30,7 @@ def cause(reading: Reading) -> CauseView | None:
         label="Root cause",
         heading=_heading(found, shared),
         text=rich(
-            sentence(quote(finding.message, f"findings[{finding.code}].message", found.run_ids)),
+            sentence(quote(_explained(finding.message), f"findings[{finding.code}].message", found.run_ids)),
             " ",
             _effect(reading, found),
         ),
@@ -37,6 +41,11 @@ def cause(reading: Reading) -> CauseView | None:
         mail=_mail(found),
         fixed=found.fixed,
     )
+
+
+def _explained(message: str) -> str:
+    """Return the first two sentences of a finding; memo.json has all of it."""
+    return " ".join(_SENTENCE.split(message)[:MAX_SENTENCES])
 
 
 def _shared(first: str, second: str) -> int:

@@ -8,12 +8,14 @@ from typing import Any
 
 from tracker.report import format as fmt
 from tracker.report import numbers as num
+from tracker.report._changed_options import moved_options
 from tracker.report._verdict_text import WORDS
 from tracker.report.reading import Reading, standing_state
 from tracker.report.spans import Part, Rich, Span, code, label, number, quote, rich
 from tracker.report.view_parts import Cell, Paragraph, RowHead, Section, TableRow, TableView
 
 _PREVIOUS = "the memo before: "
+MAX_NEW_RUNS = 6
 
 
 def changed(reading: Reading) -> Section:
@@ -22,13 +24,13 @@ def changed(reading: Reading) -> Section:
     if previous is None:
         return _first(reading)
     rows = [row for row in _rows(reading, previous) if row is not None]
-    moved = [row for row in rows if row.cells[2].text.text != "unchanged"]
+    moved = [row for row in rows if row.cells[2].text.text != "none"]
     table = TableView(
         key="changes",
         caption=rich("Since the memo of ", label(_date(previous, reading))),
         conditions=Rich(),
         head="What",
-        columns=("was", "is", "reading"),
+        columns=("was", "is", "change"),
         rows=tuple(rows),
         text_columns=frozenset({2}),
     )
@@ -87,7 +89,7 @@ def _rows(reading: Reading, previous: Mapping[str, Any]) -> list[TableRow | None
         cells=(
             Cell(text=rich(_word(before).lower())),
             Cell(text=rich(WORDS[now].lower())),
-            Cell(text=rich("unchanged" if before == now else "changed")),
+            Cell(text=rich("none" if before == now else "changed")),
         ),
     )
     return [
@@ -98,12 +100,15 @@ def _rows(reading: Reading, previous: Mapping[str, Any]) -> list[TableRow | None
             None if reading.baseline is None else num.tok_s(reading.baseline),
             1,
         ),
+        _who_row(reading, evidence_was_name(previous)),
         _number_row(
             "Best contender, tok/s", evidence_was["best"], None if reading.best is None else num.tok_s(reading.best), 1
         ),
         _number_row("Break-even of the best contender", evidence_was["break_even"], _bar_now(reading), 2),
+        _runs_row(reading, previous),
         _findings_row(reading, previous),
         _option_row(reading, previous),
+        *moved_options(reading, _list(previous, "options")),
     ]
 
 
@@ -115,12 +120,52 @@ def _number_row(name: str, was: float | None, now: Span | None, decimals: int) -
     if was is None or value is None or now is None:
         reading: Rich = rich("new" if was is None else "no longer measured")
     elif now.text == old.text:
-        reading = rich("unchanged")
+        reading = rich("none")
     else:
         reading = rich(number(fmt.percent(value / was - 1), value / was - 1, f"{name}: now / before - 1"))
     return TableRow(
         head=RowHead(text=rich(name)),
         cells=(Cell(text=old), Cell(text=rich(now) if now is not None else Rich()), Cell(text=reading)),
+    )
+
+
+def _who_row(reading: Reading, was: str | None) -> TableRow | None:
+    best = reading.best
+    now = None if best is None else _configured(best.configuration.label, best.drafter)
+    if was is None and now is None:
+        return None
+    word = "none" if was == now else "new" if was is None else "no longer measured" if now is None else "another"
+    return TableRow(
+        head=RowHead(text=rich("Best configuration")),
+        cells=(
+            Cell(text=rich(label(was)) if was else Rich()),
+            Cell(text=rich(label(now)) if now else Rich()),
+            Cell(text=rich(word)),
+        ),
+    )
+
+
+def _runs_row(reading: Reading, previous: Mapping[str, Any]) -> TableRow | None:
+    was = tuple(dict.fromkeys(str(row.get("run_id")) for row in _list(previous, "evidence")))
+    now = tuple(dict.fromkeys(point.run_id for point in reading.analysis.points))
+    if not was:
+        return None
+    fresh = [run for run in now if run not in was]
+    gone = len([run for run in was if run not in now])
+    parts: list[Part] = []
+    if fresh:
+        parts += ["new: ", reading.names.runs(fresh[:MAX_NEW_RUNS])]
+        left = len(fresh) - MAX_NEW_RUNS
+        parts += [" and ", number(str(left), left, "new runs beyond those named", fresh), " more"] if left > 0 else []
+    if gone:
+        parts += ["; " if parts else "", number(str(gone), gone, f"runs of {_PREVIOUS}no longer compared"), " gone"]
+    return TableRow(
+        head=RowHead(text=rich("Runs")),
+        cells=(
+            Cell(text=rich(number(str(len(was)), len(was), f"{_PREVIOUS}evidence, distinct runs"))),
+            Cell(text=rich(number(str(len(now)), len(now), "evidence, distinct runs", now, kind="measured"))),
+            Cell(text=rich(*parts) if parts else rich("none")),
+        ),
     )
 
 
@@ -138,7 +183,7 @@ def _findings_row(reading: Reading, previous: Mapping[str, Any]) -> TableRow | N
     count_now = rich(number(str(len(now)), len(now), "findings"))
     return TableRow(
         head=RowHead(text=rich("Findings")),
-        cells=(Cell(text=count_was), Cell(text=count_now), Cell(text=rich(*parts) if parts else rich("unchanged"))),
+        cells=(Cell(text=count_was), Cell(text=count_now), Cell(text=rich(*parts) if parts else rich("none"))),
     )
 
 
@@ -155,7 +200,7 @@ def _option_row(reading: Reading, previous: Mapping[str, Any]) -> TableRow | Non
         cells=(
             Cell(text=quote(old, f"{_PREVIOUS}options")),
             Cell(text=quote(new, "options")),
-            Cell(text=rich("unchanged" if same else "changed rank")),
+            Cell(text=rich("none" if same else "changed rank")),
         ),
     )
 
@@ -175,11 +220,15 @@ def _list(previous: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
-def _evidence_of(previous: Mapping[str, Any]) -> dict[str, float | None]:
+def _headline_load(previous: Mapping[str, Any]) -> Mapping[str, Any]:
     verdict = previous.get("verdict")
     loads = _list(verdict, "by_concurrency") if isinstance(verdict, Mapping) else []
     wanted = verdict.get("decision_concurrency") if isinstance(verdict, Mapping) else None
-    load = next((item for item in loads if item.get("concurrency") == wanted), loads[0] if loads else {})
+    return next((item for item in loads if item.get("concurrency") == wanted), loads[0] if loads else {})
+
+
+def _evidence_of(previous: Mapping[str, Any]) -> dict[str, float | None]:
+    load = _headline_load(previous)
     found: dict[str, float | None] = {"baseline": None, "best": None, "break_even": None}
     for row in _list(previous, "evidence"):
         if row.get("concurrency") != load.get("concurrency"):
@@ -191,6 +240,20 @@ def _evidence_of(previous: Mapping[str, Any]) -> dict[str, float | None]:
             bar = row.get("break_even")
             found["break_even"] = _number(bar.get("value")) if isinstance(bar, Mapping) else None
     return found
+
+
+def evidence_was_name(previous: Mapping[str, Any]) -> str | None:
+    """Return the configuration of the best contender of the memo before."""
+    load = _headline_load(previous)
+    for row in _list(previous, "evidence"):
+        same = row.get("concurrency") == load.get("concurrency")
+        if same and row.get("run_id") == load.get("best_run_id") and load.get("best_run_id") is not None:
+            return _configured(str(row.get("configuration")), row.get("drafter"))
+    return None
+
+
+def _configured(configuration: str, drafter: object) -> str:
+    return f"{configuration}, drafter {drafter}" if drafter else configuration
 
 
 def _number(value: object) -> float | None:

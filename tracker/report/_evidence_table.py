@@ -35,7 +35,7 @@ def _table(reading: Reading, load: int | None, *, alone: bool) -> TableView:
     return TableView(
         key=f"evidence-{'all' if load is None else load}",
         caption=caption,
-        conditions=_conditions(reading, points),
+        conditions=_conditions(reading, points, scoped=alone or load == reading.load),
         head="Configuration",
         columns=("tok/s", against, "accept length", "step, ms", "break-even", "still needs", "run"),
         rows=tuple(_row(reading, point, baseline, _decimals(points)) for point in points),
@@ -56,8 +56,8 @@ def _streams(load: int | None) -> Rich:
     )
 
 
-def _conditions(reading: Reading, points: Sequence[Point]) -> Rich:
-    scope = reading.analysis.verdict.scope
+def _conditions(reading: Reading, points: Sequence[Point], *, scoped: bool) -> Rich:
+    scope = reading.analysis.verdict.scope if scoped else ""
     parts: list[Part] = [quote(capital(scope), "verdict.scope"), "." if scope else ""]
     small = []
     if any(point.break_even or point.accept_length.low or point.step_time_ms.low for point in points):

@@ -10,6 +10,7 @@ from tracker.report.figures import (
     DotRowsData,
     FigureData,
     GapData,
+    HistoryData,
     LoadData,
     OptionsData,
     ScalingData,
@@ -39,6 +40,8 @@ def interactive(data: FigureData) -> dict[str, Any] | None:
             return _options(data)
         case LoadData():
             return _load(data)
+        case HistoryData():
+            return _history(data)
         case _:
             return None
 
@@ -266,3 +269,42 @@ def _load(data: LoadData) -> dict[str, Any]:
     axis = {"type": "log", "title": "streams", "tickvals": loads, "ticktext": [str(load) for load in loads]}
     shapes = [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": {"width": 2}}]
     return _figure(traces, height=420, x_title="", y_title="speed-up over the baseline", xaxis=axis, shapes=shapes)
+
+
+_HISTORY = {
+    "baseline": ("baseline", "#59626a", "square"),
+    "contender": ("with drafter", BLUE, "circle"),
+    "best": ("best contender", BLUE, "star"),
+    "excluded": ("left out", ORANGE, "x"),
+}
+
+
+def _history(data: HistoryData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    traces = []
+    for kind, (name, colour, symbol) in _HISTORY.items():
+        points = [point for point in data.points if point.kind == kind]
+        if points:
+            traces.append(
+                go.Scatter(
+                    name=name,
+                    mode="markers",
+                    x=[point.at.isoformat() for point in points],
+                    y=[point.value for point in points],
+                    text=[_plain(f"{point.label} {point.name}".strip()) for point in points],
+                    marker={"color": colour, "size": 10, "symbol": symbol},
+                    hovertemplate="%{text}: %{y:,.1f}<br>%{x|%d %b %Y %H:%M}<extra></extra>",
+                )
+            )
+    shapes: list[dict[str, Any]] = [
+        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": data.bar, "y1": data.bar, "line": {"width": 2}}
+    ]
+    notes = []
+    for change in data.changes:
+        at = change.at.isoformat()
+        line = {"width": 1.5, "dash": "dash"}
+        shapes.append({"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line})
+        notes.append({"x": at, "y": 1.04, "yref": "paper", "text": change.letter, "showarrow": False})
+    title = f"{data.unit}; line: {_plain(data.bar_text.text)}"
+    return _figure(traces, height=380, x_title="", y_title=title, shapes=shapes, annotations=notes)

@@ -16,9 +16,11 @@ from tracker.analysis.results import (
     RootCause,
     ScalingFit,
     SharedFinding,
+    StepChange,
     StepTimeFit,
 )
 from tracker.domain.estimate import Estimate
+from tracker.report.past import Calibration, Decided, Outcome
 
 
 def estimate(value: Estimate) -> dict[str, Any]:
@@ -237,3 +239,56 @@ def horizon(choice: HorizonChoice) -> dict[str, Any]:
 def sensitivity(item: PriorSensitivity) -> dict[str, Any]:
     """Return the best option under another prior."""
     return {"label": item.label, "option_key": item.option_key, "title": item.title, "changes": item.changes}
+
+
+def step_change(change: StepChange) -> dict[str, Any]:
+    """Return one jump of a series over time."""
+    return {
+        "series": change.series,
+        "quantity": change.quantity,
+        "concurrency": change.concurrency,
+        "before": change.before,
+        "after": change.after,
+        "run_ids_before": list(change.run_ids_before),
+        "run_ids_after": list(change.run_ids_after),
+        "annotation": change.annotation,
+        "alarm": change.alarm,
+        "message": change.message,
+    }
+
+
+def outcome(item: Outcome) -> dict[str, Any]:
+    """Return what an earlier memo expected, and what was measured."""
+    expected = item.expected
+    return {
+        "key": expected.key,
+        "title": expected.title,
+        "made_at": None if expected.made_at is None else expected.made_at.isoformat(),
+        "unit": expected.unit,
+        "expected": {"value": expected.value, "low": expected.low, "high": expected.high},
+        "p_beats_baseline": expected.p_beats_baseline,
+        "run_id": item.run_id,
+        "measured": item.measured,
+        "inside": item.inside,
+        "faster": item.faster,
+    }
+
+
+def decided(item: Decided) -> dict[str, Any]:
+    """Return a decision with what came of it."""
+    at = None if item.at is None else item.at.isoformat()
+    return {"decided_at": at, "by": item.by, "note": item.note, "outcome": outcome(item.outcome)}
+
+
+def calibration(found: Calibration) -> dict[str, Any]:
+    """Return how far earlier forecasts held; rates null while nothing was checked."""
+    hits, count = found.hits
+    brier = found.brier
+    return {
+        "intervals_checked": count,
+        "intervals_held": hits,
+        "hit_rate": hits / count if count else None,
+        "brier_score": None if brier is None else brier[0],
+        "chances_checked": 0 if brier is None else brier[1],
+        "items": [outcome(item) for item in found.checked],
+    }

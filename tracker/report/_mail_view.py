@@ -95,7 +95,7 @@ def _options(reading: Reading) -> TableView | None:
         for row in full.rows
     )
     total, shown = len(reading.decision.options), len(rows)
-    more = f" The best {shown} of {total}." if shown < total else ""
+    more = f" {shown} of {total}; the others are in the attached memo." if shown < total else ""
     return TableView(
         key="mail-options",
         caption=rich("Options", horizon_caption(reading)),

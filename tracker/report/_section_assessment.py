@@ -11,11 +11,14 @@ from tracker.report.reading import Reading
 from tracker.report.spans import Rich, label, quote, rich, sentence
 from tracker.report.view_parts import Block, Facts, Section
 
+MAX_DIAGNOSES = 4
+
 
 def assessment(reading: Reading) -> Section | None:
     """Return the section; None when there is nothing to assess."""
     candidates = (
         gap_figure(reading),
+        _diagnoses(reading),
         _claims(reading),
         step_time_figure(reading) or refused_step_time(reading),
         vocabulary_figure(reading),
@@ -48,6 +51,22 @@ def _heading(reading: Reading) -> Rich:
     if step.status == "fitted" and parts["overhead"] > parts["verification"]:
         return rich("The bar is ", bar, " tokens a step, and overhead put it there")
     return rich("The bar is ", bar, " tokens a step")
+
+
+def _diagnoses(reading: Reading) -> Facts | None:
+    """Return what slow runs suffer from, told apart: the time of a step or acceptance."""
+    items = tuple(
+        (
+            "Slow, and why",
+            rich(
+                sentence(quote(item.message, "diagnoses.message", (item.run_id,))),
+                " ",
+                reading.names.run(item.run_id),
+            ),
+        )
+        for item in reading.analysis.diagnoses[:MAX_DIAGNOSES]
+    )
+    return Facts(items=items) if items else None
 
 
 def _claims(reading: Reading) -> Facts | None:

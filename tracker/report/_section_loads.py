@@ -11,8 +11,8 @@ from tracker.report._verdict_text import WORDS, load_words, runs_of
 from tracker.report.figures import LoadData, LoadPoint, LoadSeries
 from tracker.report.naming import short_words
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, Span, capital, known, label, number, quote, rich, sentence
-from tracker.report.view_parts import Block, Cell, FigureView, RowHead, Section, TableRow, TableView
+from tracker.report.spans import Part, Rich, Span, capital, known, label, listing, number, quote, rich, sentence
+from tracker.report.view_parts import Block, Cell, Facts, FigureView, RowHead, Section, TableRow, TableView
 
 MAX_SERIES = 6
 
@@ -27,6 +27,9 @@ def loads(reading: Reading) -> Section | None:
     if figure is not None:
         blocks.append(figure)
     blocks.append(_table(reading, verdicts))
+    reasons = _reasons(verdicts)
+    if reasons is not None:
+        blocks.append(reasons)
     return Section(key="loads", label="Verdict by load", heading=_heading(verdicts), blocks=tuple(blocks))
 
 
@@ -133,19 +136,30 @@ def _description(data: LoadData) -> Rich:
 
 
 def _table(reading: Reading, verdicts: Sequence[LoadVerdict]) -> TableView:
-    reasons = list(dict.fromkeys(item.reason for item in verdicts if item.reason))
-    conditions = rich(
-        *(rich(sentence(quote(capital(reason), "verdict.by_concurrency.reason")), " ") for reason in reasons[:2])
-    )
     return TableView(
         key="loads",
         caption=rich("One verdict per load"),
-        conditions=rich("Best contender at each load, output tok/s, 80 % intervals. ", conditions),
+        conditions=rich("Best contender at each load, output tok/s, 80 % intervals."),
         head="Streams",
         columns=("best contender", "with drafter", "baseline", "speed-up", "yields", "break-even", "verdict"),
         rows=tuple(_row(reading, item) for item in verdicts),
         text_columns=frozenset({0}),
     )
+
+
+def _reasons(verdicts: Sequence[LoadVerdict]) -> Facts | None:
+    """Return what each verdict rests on, loads with the same reason together."""
+    groups: dict[str, list[LoadVerdict]] = {}
+    for item in verdicts:
+        if item.reason:
+            groups.setdefault(item.reason, []).append(item)
+    items = []
+    for reason, members in groups.items():
+        loads = listing([str(item.concurrency) for item in members if item.concurrency is not None]).text
+        unit = "stream" if loads == "1" else "streams"
+        text = sentence(quote(capital(reason), "verdict.by_concurrency.reason"))
+        items.append((f"{loads} {unit}" if loads else "Load not recorded", text))
+    return Facts(items=tuple(items), title="What the verdicts rest on") if items else None
 
 
 def _row(reading: Reading, item: LoadVerdict) -> TableRow:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tracker.analysis.results import OptionAssessment
 from tracker.domain.estimate import Estimate
 from tracker.report import format as fmt
@@ -12,6 +14,9 @@ from tracker.report.reading import Reading
 from tracker.report.spans import Part, Rich, Span, capital, known, listing, number, quote, rich, sentence, uncapital
 from tracker.report.view_parts import Block, Cell, Facts, FigureView, RowHead, Section, TableRow, TableView
 
+MAX_OPTIONS = 8
+ALWAYS = ("keep_baseline", "deploy_best")
+_VARIANT = re.compile(r"(_\d+)+$")
 _NET = "horizon GPU-hours * (1 - 1 / max(speed-up, 1)) - cost, mean over draws"
 _HORIZON = "gpus * horizon_days * 24, from campaign.toml"
 
@@ -32,10 +37,10 @@ def _heading(reading: Reading) -> Rich:
     if top.cost_gpu_hours == 0 and (top.net_gpu_hours.value or 0.0) <= 0:
         return rich("No option is expected to earn back its cost")
     letter = reading.letters[top.key]
-    title = quote(top.title, f"options[{top.key}].title")
+    title = quote(uncapital(top.title), f"options[{top.key}].title")
     if top.net_gpu_hours.value is None:
-        return rich(f"{letter} leads: ", title)
-    return rich(f"{letter} leads: ", title, ", ", _net(top), " GPU-hours")
+        return rich(f"Option {letter} leads: ", title)
+    return rich(f"Option {letter} leads with ", _net(top), " GPU-hours: ", title)
 
 
 def _decimals(estimate: Estimate) -> int:
@@ -61,9 +66,25 @@ def _net_range(option: OptionAssessment) -> Rich:
     )
 
 
+def shown_options(reading: Reading) -> list[OptionAssessment]:
+    """Return the valued options worth a row, by rank: the best of each kind first, then what ranks highest.
+
+    Keeping the baseline and deploying today's drafter always have their rows; of the others there are at most
+    `MAX_OPTIONS`, and memo.json has them all.
+    """
+    valued = [option for option in reading.decision.options if option.net_gpu_hours.value is not None]
+    others = [option for option in valued if option.key not in ALWAYS]
+    best_of_kind: dict[str, str] = {}
+    for option in others:
+        best_of_kind.setdefault(_VARIANT.sub("", option.key), option.key)
+    order = sorted(others, key=lambda option: option.key not in best_of_kind.values())
+    kept = {option.key for option in order[:MAX_OPTIONS]} | set(ALWAYS)
+    return [option for option in valued if option.key in kept]
+
+
 def options_figure(reading: Reading) -> FigureView | None:
     """Return net values with intervals against zero; None where fewer than two options have one."""
-    valued = [option for option in reading.decision.options if option.net_gpu_hours.value is not None]
+    valued = shown_options(reading)
     if len(valued) < 2:
         return None
     rows = tuple(_option_row(reading, option) for option in valued)
@@ -158,10 +179,12 @@ def options_table(reading: Reading, *, limit: int | None = None) -> TableView | 
         if base is None or base.throughput_tok_s.value is None
         else fmt.throughput(base.throughput_tok_s.value)
     )
+    valued, left = shown_options(reading)[:limit], 0
+    if limit is None:
+        left = sum(option.net_gpu_hours.value is not None for option in reading.decision.options) - len(valued)
     fastest = max((option.expected_tok_s.value or 0.0 for option in reading.decision.options), default=0.0)
     decimals = 1 if fastest < 200 else 0
-    valued = [option for option in reading.decision.options if option.net_gpu_hours.value is not None]
-    rows = tuple(_table_row(reading, option, decimals) for option in valued[:limit])
+    rows = tuple(_table_row(reading, option, decimals) for option in valued)
     if not rows:
         return None
     return TableView(
@@ -171,11 +194,19 @@ def options_table(reading: Reading, *, limit: int | None = None) -> TableView | 
             "Cost and value in GPU-hours",
             horizon_caption(reading),
             ". The baseline stays available, so an option that fails costs its price and no more.",
+            _left_words(left),
         ),
         head="Option",
         columns=("expected tok/s", f"chance to beat {bar}", "cost", "net value", "80 % interval", "pays back in"),
         rows=rows,
     )
+
+
+def _left_words(left: int) -> Rich:
+    if left <= 0:
+        return Rich()
+    shown = number(str(left), left, "valued options beyond those shown")
+    return rich(" ", shown, f" more variant{'s' if left > 1 else ''} of these are in memo.json.")
 
 
 def _table_row(reading: Reading, option: OptionAssessment, decimals: int) -> TableRow:
@@ -251,14 +282,23 @@ def _pay_back(option: OptionAssessment) -> Rich:
 def _unvalued(reading: Reading) -> Facts | None:
     """Return the options without a value, each with the reason; None where every option has one."""
     items: list[tuple[str, Rich]] = []
+    told: set[str] = set()
     for option in reading.decision.options:
         if option.net_gpu_hours.value is not None:
             continue
-        formula = f"options[{option.key}].unvalued_reason"
-        parts: list[Part] = [sentence(quote(capital(option.unvalued_reason or "no value could be computed"), formula))]
+        reason = option.unvalued_reason or "no value could be computed"
+        parts: list[Part] = []
+        if reason not in told:  # said once: it reads as a stutter under each of several options
+            parts += [sentence(quote(capital(reason), f"options[{option.key}].unvalued_reason")), " "]
         if option.cost_gpu_hours is not None:
-            parts += [" Cost: ", _cost(option), " GPU-hours."]
-        parts += [" ", text] if (text := _ground_text(option)) else []
+            unit = " GPU-hour." if fmt.gpu_hours(option.cost_gpu_hours) == "1" else " GPU-hours."
+            parts += ["Cost: ", _cost(option), unit, " "]
+        if option.evidence:
+            parts += [sentence(quote(capital(option.evidence), f"options[{option.key}].evidence")), " "]
+        if option.would_change and option.would_change not in told:
+            text = sentence(quote(uncapital(option.would_change), f"options[{option.key}].would_change"))
+            parts += ["Would change its place: ", text]
+        told |= {reason, option.would_change or reason}
         items.append((f"{reading.letters[option.key]}  {option.title}", rich(*parts)))
     return Facts(items=tuple(items), title="Options that have no value yet") if items else None
 
@@ -266,11 +306,14 @@ def _unvalued(reading: Reading) -> Facts | None:
 def _grounds(reading: Reading) -> Facts | None:
     """Return what valued options rest on and what would change their place, options with the same grounds together."""
     groups: dict[str, tuple[list[OptionAssessment], Rich]] = {}
-    for option in reading.decision.options:
+    for option in shown_options(reading):
         text = _ground_text(option)
-        if option.net_gpu_hours.value is not None and text:
+        if text:
             groups.setdefault(text.text, ([], text))[0].append(option)
-    items = tuple((_group_name(reading, members), text) for members, text in groups.values())
+    items = tuple(
+        (_group_name(reading, members), text if len(members) == 1 else _ground_text(members[0], several=True))
+        for members, text in groups.values()
+    )
     return Facts(items=items, title="What the values rest on") if items else None
 
 
@@ -281,11 +324,12 @@ def _group_name(reading: Reading, members: list[OptionAssessment]) -> str:
     return listing(letters).text
 
 
-def _ground_text(option: OptionAssessment) -> Rich:
+def _ground_text(option: OptionAssessment, *, several: bool = False) -> Rich:
     parts: list[Part] = []
     if option.evidence:
         parts.append(sentence(quote(capital(option.evidence), f"options[{option.key}].evidence")))
     if option.would_change:
         text = sentence(quote(uncapital(option.would_change), f"options[{option.key}].would_change"))
-        parts += [" " if parts else "", "Would change its place: ", text]
+        whose = "their" if several else "its"
+        parts += [" " if parts else "", f"Would change {whose} place: ", text]
     return rich(*parts)

@@ -42,7 +42,7 @@ def next_experiment(reading: Reading) -> Section | None:
                 else rich(cost, "."),
             )
         )
-    chance = experiment_chance(reading, experiment)
+    chance = experiment_chance(reading, experiment, named=False, units=True)
     if chance:
         facts.append(("Chance", rich(capital(chance.spans[0].text), Rich(spans=chance.spans[1:]), ".")))
     if experiment.net_value_gpu_hours is not None:

@@ -13,11 +13,14 @@ from tracker.report._changed import changed
 from tracker.report._mail_view import mail_view
 from tracker.report._section_assessment import assessment
 from tracker.report._section_evidence import evidence
+from tracker.report._section_history import history
 from tracker.report._section_loads import loads
 from tracker.report._section_options import options
+from tracker.report._section_past import checked, decided
 from tracker.report._sections_closing import assumptions, data_quality, next_experiment, provenance, what_would_change
 from tracker.report.clean import clean, safe_url
 from tracker.report.context import MemoContext
+from tracker.report.physical import physical
 from tracker.report.reading import Reading, read
 from tracker.report.spans import Part, Rich, label, number, quote, rich
 from tracker.report.view import MemoSource, MemoView, RunRow
@@ -32,7 +35,7 @@ def build(analysis: CampaignAnalysis, decision: DecisionSet, context: MemoContex
         decision: Options, ranked.
         context: Clock, links and the memo before.
     """
-    analysis, decision, context = clean(analysis), clean(decision), _safe(context)
+    analysis, decision, context = physical(clean(analysis)), clean(decision), _safe(context)
     reading = read(analysis, decision, context)
     headline = verdict_text.headline(reading)
     state = verdict_text.state(reading)
@@ -69,16 +72,19 @@ def _safe(context: MemoContext) -> MemoContext:
 def _sections(reading: Reading) -> tuple[Section, ...]:
     """Return the sections in reading order; a memo without news stops after what changed and where runs are."""
     if reading.state == "nothing_new":
-        parts = (changed(reading), evidence(reading), provenance(reading))
-        return tuple(parts)
+        parts = (changed(reading), decided(reading), evidence(reading), provenance(reading))
+        return tuple(section for section in parts if section is not None)
     candidates = (
         changed(reading),
+        decided(reading),
         loads(reading),
         evidence(reading),
+        history(reading),
         assessment(reading),
         options(reading),
         next_experiment(reading),
         what_would_change(reading),
+        checked(reading),
         assumptions(reading),
         data_quality(reading),
         provenance(reading),

@@ -9,6 +9,16 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierMemo:
+    """A memo of the same campaign made before."""
+
+    content: Mapping[str, Any]
+    """Its memo.json."""
+    decision: Mapping[str, Any] | None = None
+    """The decision taken on it, as `tracker decide` keeps it; None while there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoContext:
     """Inputs of a memo that are not evidence."""
 
@@ -30,6 +40,12 @@ class MemoContext:
     """memo.json of the memo before; None for the first."""
     tracker_version: str | None = None
     """Version of this package, for the footer."""
+    earlier: tuple[EarlierMemo, ...] = ()
+    """All memos before, oldest first: their forecasts are checked against what was measured since."""
+    logged_at: Mapping[str, datetime] = field(default_factory=dict)
+    """When each run was logged, by run id: its place in the history where the time of measuring is not recorded."""
+    realises: Mapping[str, str] = field(default_factory=dict)
+    """Option key that a run says it puts to the test (its tag `option`), by run id."""
 
     def __post_init__(self) -> None:
         """Refuse a time without a zone: it cannot be shown.

@@ -134,6 +134,11 @@ def date_long(moment: datetime, zone: tzinfo = UTC) -> str:
     return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
 
 
+def date_short(moment: datetime) -> str:
+    """Return a day without its year, in the moment's own zone: `30 Nov`."""
+    return f"{moment.day} {_MONTHS[moment.month - 1]}"
+
+
 def moment_long(moment: datetime, zone: tzinfo) -> str:
     """Return a moment in local time and UTC: `Mon 23 Nov 2026 00:00 CET (Sun 22 Nov 2026 23:00 UTC)`."""
     local, world = _stamp(moment.astimezone(zone)), _stamp(moment.astimezone(UTC))

@@ -10,6 +10,7 @@ from typing import Any
 from tracker.analysis.results import LoadVerdict, Point
 from tracker.domain.estimate import Estimate
 from tracker.report import _json_parts as parts
+from tracker.report.past import calibration, decisions
 from tracker.report.reading import standing_state
 from tracker.report.view import MemoView
 from tracker.report.walk import spans_of
@@ -20,6 +21,13 @@ SCHEMA_VERSION = 1
 def render_json(view: MemoView) -> str:
     """Return memo.json; the same view gives the same bytes."""
     return json.dumps(payload(view), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def with_report_run(memo_json: str, *, run_id: str, url: str | None) -> str:
+    """Return memo.json with the run that keeps the memo in the store, which is known only once it is kept."""
+    document = json.loads(memo_json)
+    document["report_run"] = {"run_id": run_id, "url": url}
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def payload(view: MemoView) -> dict[str, Any]:
@@ -63,6 +71,10 @@ def payload(view: MemoView) -> dict[str, Any]:
         "claims": [{"message": claim.message, "run_ids": list(claim.run_ids)} for claim in analysis.claims],
         "assumptions": [parts.note(item) for item in analysis.assumptions],
         "data_quality": [parts.note(item) for item in analysis.data_quality],
+        "history": [parts.step_change(change) for change in analysis.changes],
+        "decisions": [parts.decided(item) for item in decisions(analysis, context)],
+        "calibration": parts.calibration(calibration(analysis, context)),
+        "report_run": None,
         "rejected": [parts.note(item) for item in analysis.rejected],
         "runs": [{"run_id": run.run_id, "label": run.short, "name": run.name, "url": run.url} for run in view.runs],
         "numbers": numbers(view),

@@ -90,12 +90,13 @@ def short_words(words: str, limit: int = 38) -> str:
 
 def option_letters(options: Sequence[OptionAssessment]) -> dict[str, str]:
     """Return the letter of each option by key, in the order shown: A, B, ... Z, AA, ..."""
-    return {option.key: _letter(index) for index, option in enumerate(options)}
+    return {option.key: letter(index) for index, option in enumerate(options)}
 
 
-def _letter(index: int) -> str:
+def letter(index: int) -> str:
+    """Return the letter of a place: A, B, ... Z, AA, ..."""
     head, tail = divmod(index, 26)
-    return (_letter(head - 1) if head else "") + chr(ord("A") + tail)
+    return (letter(head - 1) if head else "") + chr(ord("A") + tail)
 
 
 def _graph_varies(points: Sequence[Point]) -> bool:

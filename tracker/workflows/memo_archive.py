@@ -1,7 +1,8 @@
-"""The memos already written into a folder."""
+"""The memos already written: those in a folder, else those the store keeps."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,23 +11,29 @@ from pathlib import Path
 from typing import Any
 
 from tracker import report
+from tracker.store.base import RunStore
 from tracker.workflows.files import write_all
 
 MEMO_JSON = "memo.json"
+DECISION_JSON = "decision.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedMemo:
     """One memo in the reports folder."""
 
-    folder: Path
-    """Where it lies."""
+    key: str
+    """Its folder's name, which is also its name in the store."""
     content: Mapping[str, Any]
     """Its memo.json."""
     generated_at: datetime
     """When it was made, UTC."""
     until: datetime
     """End of its window, UTC."""
+    folder: Path | None = None
+    """Where it lies; None for one read from the store."""
+    decision: Mapping[str, Any] | None = None
+    """The decision taken on it."""
 
 
 def archived(out: Path, experiment: str) -> tuple[ArchivedMemo, ...]:
@@ -39,6 +46,19 @@ def archived(out: Path, experiment: str) -> tuple[ArchivedMemo, ...]:
     return tuple(sorted(found, key=lambda memo: memo.generated_at))
 
 
+def earlier_memos(out: Path, experiment: str, store: RunStore, *, before: str) -> tuple[ArchivedMemo, ...]:
+    """Return the memos of one campaign other than `before`, oldest first: of the folder, else those in the store.
+
+    Raises:
+        StoreError: The store is unreachable.
+    """
+    local = [memo for memo in archived(out, experiment) if memo.key != before]
+    if local:
+        return tuple(local)
+    kept = (_parsed(memo.memo_json, memo.decision_json, key=memo.key) for memo in store.reports(experiment))
+    return tuple(memo for memo in kept if memo is not None and memo.key != before)
+
+
 def write_index(out: Path, zone: tzinfo) -> Path:
     """Write index.html over all memos below `out` and return its path.
 
@@ -46,7 +66,7 @@ def write_index(out: Path, zone: tzinfo) -> Path:
         InputError: The folder cannot be written.
     """
     memos = [memo for file in sorted(out.glob(f"*/{MEMO_JSON}")) if (memo := _read(file)) is not None]
-    entries = [report.entry_from(memo.content, f"{memo.folder.name}/memo.html", zone) for memo in memos]
+    entries = [report.entry_from(memo.content, f"{memo.key}/memo.html", zone) for memo in memos]
     write_all(out, {"index.html": report.render_index(entries).encode()})
     return out / "index.html"
 
@@ -58,9 +78,22 @@ def folder_name(experiment: str, generated_at: datetime) -> str:
 
 def _read(file: Path) -> ArchivedMemo | None:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        generated_at = datetime.fromisoformat(content["generated_at"]).astimezone(UTC)
-        until = datetime.fromisoformat(content["until"]).astimezone(UTC)
-    except (OSError, ValueError, KeyError, TypeError):
+        content = file.read_bytes()
+        beside = file.with_name(DECISION_JSON)
+        decision = beside.read_bytes() if beside.is_file() else None
+    except OSError:
         return None
-    return ArchivedMemo(folder=file.parent, content=content, generated_at=generated_at, until=until)
+    memo = _parsed(content, decision, key=file.parent.name)
+    return None if memo is None else dataclasses.replace(memo, folder=file.parent)
+
+
+def _parsed(content: bytes, decision: bytes | None, *, key: str) -> ArchivedMemo | None:
+    """Return a memo from its bytes; None for what is no memo of ours."""
+    try:
+        memo = json.loads(content)
+        generated_at = datetime.fromisoformat(memo["generated_at"]).astimezone(UTC)
+        until = datetime.fromisoformat(memo["until"]).astimezone(UTC)
+        taken = None if decision is None else json.loads(decision)
+    except (ValueError, KeyError, TypeError):
+        return None
+    return ArchivedMemo(key=key, content=memo, generated_at=generated_at, until=until, decision=taken)

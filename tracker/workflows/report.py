@@ -19,14 +19,16 @@ from tracker.domain.campaign import Campaign
 from tracker.domain.record import StoredRun
 from tracker.errors import DeliveryError, StoreError
 from tracker.report.explain import explain
-from tracker.store.base import Query, RunStore
+from tracker.store.base import Query, RunStore, StoredReport
 from tracker.workflows.files import write_all
-from tracker.workflows.memo_archive import ArchivedMemo, archived, folder_name, write_index
+from tracker.workflows.memo_archive import ArchivedMemo, earlier_memos, folder_name, write_index
 from tracker.workflows.post import Post
+from tracker.workflows.report_run import keep_report, linked
 from tracker.workflows.session import Session
 from tracker.workflows.window import describe, resolve_window
 
 DEFAULT_SINCE = "last-week"
+OPTION_TAG = "option"  # a run may say which option of a memo it puts to the test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,10 @@ class Memo:
     """Why it was not mailed; it waits in the outbox."""
     explained: Path | None = None
     """explain.txt, where it was asked for."""
+    kept: StoredReport | None = None
+    """The memo as the store keeps it."""
+    keep_error: StoreError | None = None
+    """Why the store does not keep it; the files are written all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +122,7 @@ def write_reports(request: ReportRequest, session: Session) -> ReportResult:
 def _window(request: ReportRequest, session: Session, store: RunStore) -> Window:
     def last_report() -> datetime | None:
         names = [request.experiment] if request.experiment else store.experiments()
-        ends = [memo.until for name in names for memo in archived(request.out, name)[-1:]]
+        ends = [memo.until for name in names for memo in earlier_memos(request.out, name, store, before="")[-1:]]
         return min(ends) if ends else None
 
     return resolve_window(
@@ -156,8 +162,8 @@ def _write(
     baseline = store.load(request.baseline).run_id if request.baseline else None
     result = analysis.analyse(full, campaign=campaign, window=window, baseline_run=baseline, seed=request.seed)
     decision = options.decide(analysis.gather(result, seed=request.seed))
-    folder = request.out / folder_name(experiment, session.now)
-    earlier = [memo for memo in archived(request.out, experiment) if memo.folder != folder]
+    key = folder_name(experiment, session.now)
+    earlier = earlier_memos(request.out, experiment, store, before=key)
     view = report.build(result, decision, _context(full, earlier, request, window, session))
     page = report.render_html(view)
     content = report.render_json(view)
@@ -174,9 +180,16 @@ def _write(
     message = None if post is None else post.compose(view, memo_html=page, date=session.now)
     if message is not None and request.eml:
         files["memo.eml"] = message.as_bytes()
+    folder = request.out / key
     write_all(folder, files)
     explained = folder / "explain.txt" if request.explain else None
-    return Memo(experiment=experiment, path=folder / "memo.html", content=json.loads(content), explained=explained), message
+    memo = Memo(experiment=experiment, path=folder / "memo.html", content=json.loads(content), explained=explained)
+    kept = keep_report(store, key=key, runs=full, files=files)
+    if isinstance(kept, StoreError):
+        return dataclasses.replace(memo, keep_error=kept), message
+    with_link = linked(files["memo.json"], kept)
+    write_all(folder, {"memo.json": with_link})
+    return dataclasses.replace(memo, content=json.loads(with_link), kept=kept), message
 
 
 def _context(
@@ -197,4 +210,12 @@ def _context(
         memo_number=len(earlier) + 1,
         previous=earlier[-1].content if earlier else None,
         tracker_version=metadata.version("tracker"),
+        earlier=tuple(report.EarlierMemo(content=_without_numbers(memo), decision=memo.decision) for memo in earlier),
+        logged_at={run.run_id: run.record.provenance.logged_at for run in runs},
+        realises={run.run_id: run.record.tags[OPTION_TAG] for run in runs if OPTION_TAG in run.record.tags},
     )
+
+
+def _without_numbers(memo: ArchivedMemo) -> Mapping[str, Any]:
+    """Return an earlier memo without its list of numbers, which is half of it and asked for by nobody here."""
+    return {key: value for key, value in memo.content.items() if key != "numbers"}

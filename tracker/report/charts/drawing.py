@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracker.report.charts.gap import draw_gap
+from tracker.report.charts.history import draw_history
 from tracker.report.charts.load import draw_load
 from tracker.report.charts.marks import Drawing
 from tracker.report.charts.options import draw_options
@@ -15,6 +16,7 @@ from tracker.report.figures import (
     DotRowsData,
     FigureData,
     GapData,
+    HistoryData,
     LoadData,
     OptionsData,
     ScalingData,
@@ -46,3 +48,5 @@ def draw(data: FigureData) -> Drawing:
             return draw_options(data)
         case LoadData():
             return draw_load(data)
+        case HistoryData():
+            return draw_history(data)
