@@ -49,7 +49,8 @@ def check(**options: Any) -> CheckResult:
     """Check flags against checkpoints and return what was found.
 
     Args:
-        options: server, server_info, server_log, argv, server_cmd, drafter, target, as on the command line.
+        options: server, server_info, server_log, argv, server_cmd, drafter, target, deep, against, as on the command
+            line.
 
     Raises:
         TrackerError: As on the command line.

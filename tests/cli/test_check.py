@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
+from tracker import lint
 
 
 @pytest.fixture
@@ -77,3 +78,117 @@ def test_a_drafter_that_was_named_and_is_not_there_is_an_error(cli: Cli) -> None
 
 def test_nothing_to_check_is_a_usage_error(cli: Cli) -> None:
     assert cli("check").code == 2
+
+
+def test_explain_without_a_code_lists_all_with_one_line_each(cli: Cli) -> None:
+    outcome = cli("check", "--explain")
+
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert [line.split()[0] for line in lines] == list(lint.codes())
+    assert all(len(line.split(maxsplit=1)[1]) > 20 for line in lines)
+
+
+def test_a_misspelt_flag_is_found_and_the_command_printed_with_its_right_name(cli: Cli, eagle3: Path) -> None:
+    typed = launch("EAGLE3", eagle3).replace("--speculative-algorithm", "--speculative-algoritm")
+
+    outcome = cli("check", "--server-cmd", typed)
+
+    assert "SGLang has no flag --speculative-algoritm; --speculative-algorithm is meant, it seems" in outcome.err
+    assert f"fix: {launch('EAGLE3', eagle3)}\n" in outcome.err
+
+
+@pytest.mark.parametrize("given", ["@launch.sh", "launch.sh"])
+def test_a_launch_script_is_read_from_its_file(cli: Cli, eagle3: Path, tmp_path: Path, given: str) -> None:
+    words = launch("EAGLE", eagle3).replace(" --", " \\\n  --")
+    (tmp_path / "launch.sh").write_text(f"#!/bin/bash\nset -e\nexport NCCL_ALGO=Ring  # as in production\n{words}\n")
+
+    outcome = cli("check", "--json", "--server-cmd", given)
+
+    content = json.loads(outcome.out)
+    assert outcome.code == 3
+    assert content["server"]["environment"] == {"NCCL_ALGO": "Ring"}
+    assert content["findings"][0]["fix"] == launch("EAGLE3", eagle3)
+
+
+def test_a_script_that_is_not_there_is_named(cli: Cli) -> None:
+    outcome = cli("check", "--server-cmd", "@no/such/launch.sh")
+
+    assert outcome.code == 1
+    assert "no/such/launch.sh" in outcome.err
+    assert "--server-cmd @FILE" in outcome.err
+
+
+def test_every_difference_of_two_sources_is_a_finding(cli: Cli, tmp_path: Path) -> None:
+    base = ["python", "-m", "sglang.launch_server", "--model-path", "target"]
+    (tmp_path / "argv.json").write_text(json.dumps([*base, "--tp", "2", "--page-size", "1"]))
+
+    outcome = cli("check", "--json", "--argv", "argv.json", "--server-cmd", " ".join([*base, "--tp", "4", "--dp", "2"]))
+
+    differences = [item for item in json.loads(outcome.out)["findings"] if item["code"] == "SERVER_SOURCES_DIFFER"]
+    told = "\n".join(item["message"] for item in differences)
+    assert outcome.code == 0
+    assert len(differences) == 3
+    assert "tp_size is 2 (--argv) and 4 (--server-cmd)" in told
+    assert "page_size is 1 (--argv) and (not given) (--server-cmd)" in told
+    assert "dp_size is (not given) (--argv) and 2 (--server-cmd)" in told
+
+
+def test_a_baseline_with_other_flags_is_told(cli: Cli, eagle3: Path, tmp_path: Path) -> None:
+    (tmp_path / "base.sh").write_text("python -m sglang.launch_server --model-path target --enable-torch-compile\n")
+
+    outcome = cli("check", "--server-cmd", launch("EAGLE3", eagle3), "--against", "@base.sh")
+
+    assert outcome.code == 0
+    assert "BASELINE_FLAGS_DIFFER" in outcome.err
+    assert "enable_torch_compile (not given, baseline True)" in outcome.err
+
+
+def test_what_could_not_be_looked_at_is_part_of_the_verdict(cli: Cli) -> None:
+    outcome = cli("check", "--server-cmd", launch("EAGLE3", Path("/not/here/drafter")))
+
+    assert outcome.code == 0
+    assert "the drafter was not looked at: /not/here/drafter" in outcome.err
+    assert "no error found in what could be looked at" in outcome.err
+
+
+def test_weights_that_cannot_be_read_leave_the_other_checks_standing(cli: Cli, eagle3: Path) -> None:
+    outcome = cli("check", "--deep", "--server-cmd", launch("EAGLE", eagle3))
+
+    assert outcome.code == 3
+    assert "the drafter's weights were not looked at" in outcome.err
+    assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in outcome.err
+
+
+def test_the_wrong_flag_is_found_in_a_log_alone(cli: Cli, shared_data: Path) -> None:
+    log = shared_data / "h200-tiny-llama" / "eagle-wrong-flag-d100000-3-1-4" / "server.log"
+
+    outcome = cli("check", "--server-log", log)
+
+    assert outcome.code == 3
+    assert "its log loads LlamaForCausalLMEagle3" in outcome.err
+    assert "cause and result fit" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"config.json": b'{"architectures": ['}, "config.json"),
+        ({"config.json": b"{}", "model.safetensors": b"\x00\xe4\x0b\x54\x02\x00\x00\x00{}"}, "claims a header of"),
+        ({"config.json": b"{}", "model.safetensors": b"\xff" * 64}, "claims a header of"),
+        ({"config.json": b"{}", "model.pt": b"cos\nsystem\n(S'true'\ntR."}, "no PyTorch archive"),
+    ],
+)
+def test_a_damaged_or_hostile_checkpoint_is_one_clear_sentence(
+    cli: Cli, tmp_path: Path, content: dict[str, bytes], message: str
+) -> None:
+    folder = tmp_path / "bad"
+    folder.mkdir()
+    for name, body in content.items():
+        (folder / name).write_bytes(body)
+
+    outcome = cli("check", "--drafter", folder)
+
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert "Traceback" not in outcome.err

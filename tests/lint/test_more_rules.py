@@ -432,7 +432,7 @@ def test_values_the_server_overwrote_and_sources_that_disagree() -> None:
     differing = Subject(server=engines.combine([("argv", one), ("command_line", other)]))
 
     assert overwritten is not None
-    assert "page_size 1 (argv), 64 (server_info)" in overwritten.message
+    assert "page_size is 64, 1 was typed" in overwritten.message
     assert "SERVER_SOURCES_DIFFER" in codes(differing)
     harmless = {"page_size": 64, "model_path": "/cache/org/target", "speculative_algorithm": "EAGLE"}
     quiet = subject(f"{SGLANG} --page-size auto --speculative-algorithm NEXTN", harmless)

@@ -29,7 +29,11 @@ _SERVER_OPTIONS = (
     click.option("--server-info", metavar="FILE", type=click.Path(path_type=Path), help="Saved /server_info body."),
     click.option("--server-log", metavar="FILE", type=click.Path(path_type=Path), help="The server's start-up log."),
     click.option("--argv", metavar="FILE", type=click.Path(path_type=Path), help="JSON list or one argument a line."),
-    click.option("--server-cmd", metavar="TEXT", help="Launch command or script text, as typed in a shell."),
+    click.option(
+        "--server-cmd",
+        metavar="TEXT",
+        help="Launch command, quoted, as typed in a shell; @FILE or the name of a launch script reads it from there.",
+    ),
     click.option("--drafter", metavar="DIR_OR_ID", help="Draft model: folder, or Hub id in the local cache."),
     click.option("--target", metavar="DIR_OR_ID", help="Target model: folder, or Hub id in the local cache."),
 )

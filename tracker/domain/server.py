@@ -63,6 +63,8 @@ class ServerConfig:
     """Where the facts came from, most trusted first."""
     unknown_flags: tuple[str, ...] = ()
     """Flags that our table does not know; kept in `typed` all the same."""
+    flag_suggestions: Mapping[str, str] = field(default_factory=dict)
+    """For unknown flags that look like a misspelling: the known flag they resemble."""
     startup: StartupLog | None = None
     """What the log says beyond the arguments; None without a log."""
 

@@ -43,6 +43,7 @@ def combine_sources(configs: Sequence[Source]) -> ServerConfig:
         environment=dict(sorted(environment.items())),
         sources=tuple(dict.fromkeys(kind for kind, _ in ranked)),
         unknown_flags=tuple(dict.fromkeys(flag for _, config in ranked for flag in config.unknown_flags)),
+        flag_suggestions={name: known for _, config in ranked for name, known in config.flag_suggestions.items()},
         startup=next((config.startup for _, config in ranked if config.startup is not None), None),
     )
 

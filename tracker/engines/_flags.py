@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,8 @@ from typing import Any, Literal
 
 FlagKind = Literal["str", "int", "float", "bool", "optbool", "ints", "strs", "json", "str?", "int?"]
 
+# Two letters wrong in a flag of fifteen; a word more or less is another flag.
+_CLOSE = 0.88
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?")
 _HUMAN_INT = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[kKmMgG])")
 _UNITS = {"k": 1000, "m": 1000**2, "g": 1000**3, "K": 1024, "M": 1024**2, "G": 1024**3}
@@ -43,6 +46,8 @@ class ParsedFlags:
     """Flags the table does not know, as typed."""
     positionals: tuple[str, ...]
     """Words that belong to no flag."""
+    suggestions: Mapping[str, str] = field(default_factory=dict)
+    """For unknown flags: the known one they resemble."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,17 @@ class FlagTable:
             index += 0 if equals else len(taken)
             key = flag.field if flag is not None else name.lstrip("-").replace("-", "_")
             values[key] = _read(flag, name, taken)
-        return ParsedFlags(values=values, unknown=tuple(unknown), positionals=tuple(positionals))
+        nearest = {name: found for name in unknown if (found := self.nearest(name)) is not None}
+        return ParsedFlags(values=values, unknown=tuple(unknown), positionals=tuple(positionals), suggestions=nearest)
+
+    def nearest(self, name: str) -> str | None:
+        """Return the known flag that a misspelt one resembles, a current one first; None when none is close."""
+        current = [flag.name for flag in self.flags.values() if not flag.until]
+        for names in (current, list(self.flags)):
+            close = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE)
+            if close:
+                return close[0]
+        return None
 
 
 def _arity(flag: Flag | None) -> str:

@@ -90,7 +90,12 @@ class LlamaCpp:
         span = self.launch_span(words)
         parsed = _table().parse(words[span[1] if span else 0 :])
         return ServerConfig(
-            engine=self.name, argv=words, typed=parsed.values, sources=("argv",), unknown_flags=parsed.unknown
+            engine=self.name,
+            argv=words,
+            typed=parsed.values,
+            sources=("argv",),
+            unknown_flags=parsed.unknown,
+            flag_suggestions=parsed.suggestions,
         )
 
     def claims_info(self, info: Mapping[str, Any]) -> bool:

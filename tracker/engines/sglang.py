@@ -68,7 +68,14 @@ class SGLang:
         values = dict(parsed.values)
         if parsed.positionals and "model_path" not in values:
             values["model_path"] = parsed.positionals[0]
-        return ServerConfig(engine=self.name, argv=words, typed=values, sources=("argv",), unknown_flags=parsed.unknown)
+        return ServerConfig(
+            engine=self.name,
+            argv=words,
+            typed=values,
+            sources=("argv",),
+            unknown_flags=parsed.unknown,
+            flag_suggestions=parsed.suggestions,
+        )
 
     def claims_info(self, info: Mapping[str, Any]) -> bool:
         """Return whether this is a `/server_info` body or a dump of ServerArgs."""
@@ -91,6 +98,7 @@ class SGLang:
             argv=launched.argv if launched else None,
             typed=launched.typed if launched else {},
             unknown_flags=launched.unknown_flags if launched else (),
+            flag_suggestions=launched.flag_suggestions if launched else {},
             arguments=arguments,
             environment=relevant_environment(variables) if isinstance(variables, Mapping) else {},
             sources=("server_info",),

@@ -66,7 +66,14 @@ class VLLM:
         if parsed.positionals and "model" not in values:
             values["model"] = parsed.positionals[0]
         unknown = tuple(name for name in parsed.unknown if name not in dotted)
-        return ServerConfig(engine=self.name, argv=words, typed=values, sources=("argv",), unknown_flags=unknown)
+        return ServerConfig(
+            engine=self.name,
+            argv=words,
+            typed=values,
+            sources=("argv",),
+            unknown_flags=unknown,
+            flag_suggestions={name: parsed.suggestions[name] for name in unknown if name in parsed.suggestions},
+        )
 
     def claims_info(self, info: Mapping[str, Any]) -> bool:
         """Return whether this is the `/server_info` body of a vLLM server in development mode."""

@@ -12,7 +12,7 @@ from tracker.errors import UsageError
 from tracker.lint.base import Rule, Subject
 from tracker.plugins import discover
 
-__all__ = ["Rule", "Subject", "codes", "explain", "rules", "run"]
+__all__ = ["Rule", "Subject", "codes", "explain", "rules", "run", "title"]
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
@@ -33,6 +33,19 @@ def run(subject: Subject) -> tuple[Finding, ...]:
 def codes() -> tuple[str, ...]:
     """Return all codes that a rule may report, sorted."""
     return tuple(sorted({code for rule in rules() for code in rule.codes}))
+
+
+def title(code: str) -> str:
+    """Return one line on a code: the first sentence of its rule.
+
+    Raises:
+        KeyError: No rule reports it.
+    """
+    rule = next((rule for rule in rules() if code in rule.codes), None)
+    if rule is None:
+        raise KeyError(code)
+    first = (inspect.getdoc(type(rule)) or "").split("\n\n", 1)[0]
+    return " ".join(first.split()).rstrip(".")
 
 
 def explain(code: str) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from tracker.domain.server import ServerConfig
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def corrected_command(server: ServerConfig | None, flag: str, value: str) -> str:
@@ -18,7 +22,77 @@ def corrected_command(server: ServerConfig | None, flag: str, value: str) -> str
     """
     if server is None or server.argv is None:
         return f"{flag} {shlex.quote(value)}"
-    return " ".join(_quote(word) for word in _with_flag(server.argv, flag, value))
+    return command(_with_flag(server.argv, flag, value))
+
+
+def with_command(
+    server: ServerConfig | None, step: str, *, sets: Mapping[str, str] = _NOTHING, drops: Sequence[str] = ()
+) -> str:
+    """Return a step with the whole corrected command behind it, or the step alone where the command is not known.
+
+    Args:
+        server: How the server is launched.
+        step: What to do, a sentence.
+        sets: Flags and their right values.
+        drops: Flags to leave out, values with them.
+    """
+    if server is None or server.argv is None or server.argv[0].startswith("-"):
+        return step
+    words: Sequence[str] = server.argv
+    for flag in drops:
+        words = without_flag(words, flag)
+    for flag, value in sets.items():
+        words = _with_flag(words, flag, value)
+    return step if words == server.argv else f"{step.rstrip('.')}: {' '.join(_quote(word) for word in words)}"
+
+
+def with_json(server: ServerConfig | None, flag: str, key: str, value: object) -> str | None:
+    """Return the whole command with one key of a flag's JSON set; None where the command or its JSON is not known."""
+    words = list(server.argv) if server is not None and server.argv is not None else []
+    for index, word in enumerate(words):
+        name, equals, attached = word.partition("=")
+        at = index if equals else index + 1
+        if name.replace("_", "-") != flag or at >= len(words):
+            continue
+        try:
+            content = json.loads(attached if equals else words[at])
+        except ValueError:
+            return None
+        if isinstance(content, dict):
+            text = json.dumps({**content, key: value})
+            words[at] = f"{name}={text}" if equals else text
+            return command(words)
+    return None
+
+
+def without_flag(argv: Sequence[str], flag: str) -> list[str]:
+    """Return the words without a flag and the values that follow it."""
+    words: list[str] = []
+    dropping = False
+    for word in argv:
+        if word.startswith("-") and not word[1:2].isdigit():
+            name, equals, _ = word.partition("=")
+            dropping = _means(name, flag)
+            if dropping:
+                dropping = not equals
+                continue
+        if not dropping:
+            words.append(word)
+    return words
+
+
+def renamed_flag(server: ServerConfig, wrong: str, right: str) -> str:
+    """Return the whole command with one flag's name put right."""
+    words = [
+        right + word[len(wrong) :] if word == wrong or word.startswith(f"{wrong}=") else word
+        for word in server.argv or ()
+    ]
+    return command(words)
+
+
+def command(words: Sequence[str]) -> str:
+    """Return words as one line for the shell."""
+    return " ".join(_quote(word) for word in words)
 
 
 def _quote(word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
+from tracker.lint._fix import with_command
 from tracker.lint._subject import is_speculative
 from tracker.lint.base import Subject
 
@@ -37,7 +38,11 @@ class AcceptThresholds:
                 code=self.codes[0],
                 severity="warning",
                 message=f"{given}: the output is no longer that of the target, and acceptance is higher than it earns.",
-                fix="Leave both thresholds at 1, or compare with runs at the same thresholds only.",
+                fix=with_command(
+                    subject.server,
+                    "Compare with runs at the same thresholds only, or leave both at 1.",
+                    drops=list(below),
+                ),
                 confidence="certain",
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.finding import Confidence, Finding
-from tracker.lint._fix import corrected_command
+from tracker.lint._fix import corrected_command, with_json
 from tracker.lint._subject import NAMED_EAGLE3, algorithm, drafter_name, listed, lowest_accept_length, runs_on
 from tracker.lint.base import Subject
 
@@ -108,7 +108,8 @@ def _flags(subject: Subject, used: str) -> tuple[str, str, str]:
     """Return the flag as it is, as it should be, and the fix."""
     if runs_on(subject, "vllm"):
         right = '"method": "eagle3"'
-        return f'"method": "{used.lower()}"', right, f"Set {right} in --speculative-config."
+        command = with_json(subject.server, "--speculative-config", "method", "eagle3")
+        return f'"method": "{used.lower()}"', right, command or f"Set {right} in --speculative-config."
     flag = "--speculative-algorithm"
     return f"{flag} {used}", f"{flag} EAGLE3", corrected_command(subject.server, flag, "EAGLE3")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracker.domain.checkpoint import CheckpointKind
 from tracker.domain.finding import Finding
-from tracker.lint._fix import corrected_command
+from tracker.lint._fix import corrected_command, with_json
 from tracker.lint._subject import NAMED_EAGLE3, algorithm, drafter_name, listed, runs_on
 from tracker.lint.base import Subject
 
@@ -55,7 +55,8 @@ class AlgoOtherMismatch:
             code=code,
             severity="error",
             message=f"The server runs {drafter_name(subject)} with {used}, which does not serve this kind ({seen}).",
-            fix=f"Set {words[0].format(words[1])} in --speculative-config."
+            fix=with_json(subject.server, "--speculative-config", "method", right.lower())
+            or f"Set {words[0].format(words[1])} in --speculative-config."
             if on_vllm
             else corrected_command(subject.server, flag, right),
             confidence="high" if subject.drafter is not None and subject.drafter.kind is not None else "medium",

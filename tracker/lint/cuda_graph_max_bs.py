@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
+from tracker.lint._fix import with_command
 from tracker.lint._subject import argument, concurrency, mapping, runs_on
 from tracker.lint.base import Subject
 
@@ -36,7 +37,7 @@ class CudaGraphMaxBs:
                 severity="warning",
                 message=f"CUDA graphs are captured for up to {limit} requests, {per_rank} run at once: "
                 "larger batches fall back to eager steps, in the baseline too.",
-                fix=f"Start with {_flag(subject)} {per_rank} or more, for both arms, and measure again.",
+                fix=_fix(subject, per_rank),
                 confidence="high",
             )
         elif per_rank is None and limit < _LOW:
@@ -72,6 +73,16 @@ def _in_requests(tokens: int, subject: Subject) -> int:
 def _ranks(subject: Subject) -> int:
     ranks = argument(subject, "dp_size", "data_parallel_size")
     return ranks if isinstance(ranks, int) and ranks > 0 else 1
+
+
+def _fix(subject: Subject, needed: int) -> str:
+    step = f"Start with {_flag(subject)} {needed} or more, for both arms, and measure again."
+    sizes = ("--cuda-graph-bs", "--cuda-graph-bs-decode")
+    return (
+        step
+        if runs_on(subject, "vllm")
+        else with_command(subject.server, step, sets={_flag(subject): str(needed)}, drops=sizes)
+    )
 
 
 def _flag(subject: Subject) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding, Severity
+from tracker.lint._fix import with_command
 from tracker.lint._subject import argument, drafter_name, is_speculative, runs_on, target_name
 from tracker.lint.base import Subject
 
@@ -53,7 +54,11 @@ class DraftMaxPosition:
             severity=severity,
             message=f"{drafter_name(subject)} knows {limit} positions, the server takes {context} ({whence}): "
             + ("longer prompts stop it." if on_vllm else "acceptance falls on longer prompts."),
-            fix=f"Limit the server with {flag} {limit}, or use a drafter trained on longer contexts.",
+            fix=with_command(
+                subject.server,
+                f"Use a drafter trained on longer contexts, or limit the server with {flag} {limit}.",
+                sets={flag: str(limit)},
+            ),
             confidence="high",
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tracker.domain.finding import Finding
+from tracker.domain.server import ServerConfig
+from tracker.lint._fix import with_command
 from tracker.lint._subject import EAGLE_FAMILY, algorithm, argument, concurrency, known_unset, listed, runs_on
 from tracker.lint.base import Subject
 
@@ -51,7 +53,11 @@ class DraftTree:
                     code="DRAFT_TOKENS_EXCEED_TREE",
                     severity="warning",
                     message=f"{tokens} tokens are verified a step, {steps} levels with topk {topk} hold {size}.",
-                    fix=f"Use at most --speculative-num-draft-tokens {size}.",
+                    fix=with_command(
+                        subject.server,
+                        f"Use at most --speculative-num-draft-tokens {size}.",
+                        sets={"--speculative-num-draft-tokens": str(size)},
+                    ),
                     confidence="certain",
                 )
         load = concurrency(subject)
@@ -77,9 +83,21 @@ def _incomplete(subject: Subject) -> Iterator[Finding]:
             code="SPEC_TRIPLE_INCOMPLETE",
             severity="error",
             message=f"{_flags(given)} without {missing}: SGLang takes all three or none, and fails while it starts.",
-            fix=f"Add {missing}, or leave out all three.",
+            fix=_completed(server, missing),
             confidence="high",
         )
+
+
+def _completed(server: ServerConfig, missing: str) -> str:
+    """Return the command as a chain of the steps that were given, else without any of the three."""
+    steps = server.typed.get("speculative_num_steps")
+    if not isinstance(steps, int):
+        dropped = [f"--{name.replace('_', '-')}" for name in _NAMES]
+        return with_command(server, f"Add {missing}, or leave out all three.", drops=dropped)
+    topk = server.typed.get("speculative_eagle_topk", 1)
+    tokens = server.typed.get("speculative_num_draft_tokens", steps + 1)
+    sets = {"--speculative-eagle-topk": str(topk), "--speculative-num-draft-tokens": str(tokens)}
+    return with_command(server, f"Add {missing}, or leave out all three.", sets=sets)
 
 
 def _flags(names: Iterable[str]) -> str:
@@ -96,7 +114,11 @@ def _backend(subject: Subject, topk: int) -> Iterator[Finding]:
         code="TREE_UNSUPPORTED_BACKEND",
         severity="error",
         message=f"topk {topk} needs tree attention, which {backend} {why}does not have: SGLang refuses to start.",
-        fix="Use topk 1, or --attention-backend flashinfer, fa3 or triton.",
+        fix=with_command(
+            subject.server,
+            "Use topk 1, or --attention-backend flashinfer, fa3 or triton.",
+            sets={"--attention-backend": "fa3"},
+        ),
         confidence="high",
     )
 

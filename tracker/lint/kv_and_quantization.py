@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
+from tracker.lint._fix import with_command
 from tracker.lint._subject import argument, is_speculative, known_unset, runs_on
 from tracker.lint.base import Subject
 
@@ -35,8 +36,12 @@ class InheritedFormats:
                 code="DRAFT_KV_DTYPE_INHERITED_LOW_PRECISION",
                 severity="warning",
                 message=f"The drafter inherits the target's KV cache of {cache}, which costs it nearly all acceptance.",
-                fix="Add --speculative-draft-kv-cache-dtype fp8_e4m3. "
-                "Probe: a repetitive prompt at temperature 0 must be accepted almost wholly.",
+                fix=with_command(
+                    subject.server,
+                    "Give the drafter a cache of its own (probe: a repetitive prompt at temperature 0 must be accepted "
+                    "almost wholly), --speculative-draft-kv-cache-dtype fp8_e4m3.",
+                    sets={"--speculative-draft-kv-cache-dtype": "fp8_e4m3"},
+                ),
                 confidence="medium",
             )
         quantization = argument(subject, "quantization")
@@ -49,7 +54,11 @@ class InheritedFormats:
                 code="DRAFT_QUANTIZATION_INHERITED",
                 severity="warning",
                 message=f"{drafter.name} is not quantized but inherits --quantization {quantization} from the target.",
-                fix="Add --speculative-draft-model-quantization unquant.",
+                fix=with_command(
+                    subject.server,
+                    "Add --speculative-draft-model-quantization unquant.",
+                    sets={"--speculative-draft-model-quantization": "unquant"},
+                ),
                 confidence="medium",
             )
 

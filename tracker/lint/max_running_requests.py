@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
+from tracker.lint._fix import with_command
 from tracker.lint._subject import argument, concurrency, is_speculative, known_unset, runs_on
 from tracker.lint.base import Subject
 
@@ -39,7 +40,11 @@ class MaxRunningRequests:
                 severity="warning" if bites else "info",
                 message=f"The server set max_running_requests to {RESET} by itself because it speculates"
                 + (f", below the {load} streams sent." if bites else "; a baseline keeps its own, higher limit."),
-                fix=f"Give both arms the same --max-running-requests{f' {load}' if bites else ''}.",
+                fix=with_command(
+                    subject.server,
+                    f"Give both arms the same --max-running-requests{f' {load}' if bites else ''}.",
+                    sets={"--max-running-requests": str(load if bites else RESET)},
+                ),
                 confidence="certain",
             )
         elif bites:
@@ -47,7 +52,11 @@ class MaxRunningRequests:
                 code="MAX_RUNNING_REQUESTS_BELOW_CONCURRENCY",
                 severity="warning",
                 message=f"At most {cap} requests run at once, {load} are sent: the rest wait in a queue.",
-                fix="Raise the limit for both arms, or measure at a lower load.",
+                fix=with_command(
+                    subject.server,
+                    "Raise the limit for both arms, or measure at a lower load.",
+                    sets={"--max-num-seqs" if runs_on(subject, "vllm") else "--max-running-requests": str(load)},
+                ),
                 confidence="high",
             )
 

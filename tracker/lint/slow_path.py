@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
+from tracker.lint._fix import with_command
 from tracker.lint._subject import argument, is_speculative, mapping, runs_on, version
 from tracker.lint.base import Subject
 
@@ -30,7 +31,11 @@ class SlowPath:
                 code="CUDA_GRAPH_OFF",
                 severity="warning" if speculative else "info",
                 message="Decoding runs without CUDA graphs: every step pays for launching its kernels one by one.",
-                fix="Remove --disable-cuda-graph (vLLM: --enforce-eager), in both arms.",
+                fix=with_command(
+                    subject.server,
+                    "Remove --disable-cuda-graph (vLLM: --enforce-eager), in both arms.",
+                    drops=["--disable-cuda-graph", "--disable-decode-cuda-graph", "--enforce-eager"],
+                ),
                 confidence="certain",
             )
         if not runs_on(subject, "sglang") or subject.server is None or argument(subject, "device") == "cpu":
@@ -43,7 +48,13 @@ class SlowPath:
                 code="OVERLAP_SCHEDULE_OFF",
                 severity="warning" if argument(subject, "disable_overlap_schedule") is True and speculative else "info",
                 message="The overlap scheduler is off: the host's work adds to every step.",
-                fix="Set SGLANG_ENABLE_SPEC_V2=1." if older else "Remove --disable-overlap-schedule, in both arms.",
+                fix="Set SGLANG_ENABLE_SPEC_V2=1."
+                if older
+                else with_command(
+                    subject.server,
+                    "Remove --disable-overlap-schedule, in both arms.",
+                    drops=["--disable-overlap-schedule"],
+                ),
                 confidence="high" if not older else "medium",
             )
 

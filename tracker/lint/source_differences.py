@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
 from tracker.domain.server import FlagDifference
@@ -12,7 +12,7 @@ _TYPED = frozenset({"argv", "command_line", "typed", "campaign"})
 # Asked to be chosen by the server, or rewritten to a full path: no contradiction.
 _LEFT_OPEN = frozenset({"auto", "null", "none", "", "(not given)"})
 _PATHS = frozenset({"model_path", "tokenizer_path", "speculative_draft_model_path", "model", "served_model_name"})
-_SHOWN = 6
+_SHOWN = 24
 
 
 class SourceDifferences:
@@ -29,28 +29,58 @@ class SourceDifferences:
     codes = ("FLAG_OVERWRITTEN", "SERVER_SOURCES_DIFFER")
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        """Yield one finding for values overwritten and one for sources that disagree."""
+        """Yield one finding for every value overwritten and every value on which two sources disagree."""
         if subject.server is None:
             return
         telling = [item for item in subject.server.differences if not _harmless(item)]
-        overwritten = [item for item in telling if (item.first_source in _TYPED) != (item.second_source in _TYPED)]
-        other = [item for item in telling if item not in overwritten]
-        if overwritten:
-            yield Finding(
-                code="FLAG_OVERWRITTEN",
-                severity="warning",
-                message=f"The server does not run what was typed: {_shown(overwritten)}.",
-                fix="Type what is to run; or, if the command belongs to another server, leave it away.",
-                confidence="high",
-            )
-        if other:
+        for item in telling[:_SHOWN]:
+            overwritten = (item.first_source in _TYPED) != (item.second_source in _TYPED)
+            yield _overwritten(item) if overwritten else _contradiction(item)
+        if len(telling) > _SHOWN:
+            names = ", ".join(dict.fromkeys(item.name for item in telling[_SHOWN:]))
             yield Finding(
                 code="SERVER_SOURCES_DIFFER",
                 severity="warning",
-                message=f"Two descriptions of the server disagree: {_shown(other)}.",
-                fix="Keep the sources of one server only.",
+                message=f"{len(telling) - _SHOWN} more differences: {names}.",
+                fix="So many differences mean that the sources belong to two servers: keep those of one.",
                 confidence="high",
             )
+
+
+def _overwritten(item: FlagDifference) -> Finding:
+    asked, runs = (item.first, item.second) if item.first_source in _TYPED else (item.second, item.first)
+    flag = f"--{item.name.replace('_', '-')}"
+    return Finding(
+        code="FLAG_OVERWRITTEN",
+        severity="warning",
+        message=f"The server does not run what was typed: {item.name} is {runs}, {asked} was typed.",
+        fix=f"Type what is to run ({flag} {runs}); or, if the command belongs to another server, leave it away.",
+        confidence="high",
+    )
+
+
+def _contradiction(item: FlagDifference) -> Finding:
+    return Finding(
+        code="SERVER_SOURCES_DIFFER",
+        severity="warning",
+        message=f"Two descriptions of the server disagree: {item.name} is {item.first} ({_named(item.first_source)}) "
+        f"and {item.second} ({_named(item.second_source)}).",
+        fix="Keep the sources of one server only.",
+        confidence="high",
+    )
+
+
+def _named(source: str) -> str:
+    """Return what the user calls a source."""
+    return {
+        "argv": "--argv",
+        "command_line": "--server-cmd",
+        "server_info": "/server_info",
+        "log": "the log",
+        "campaign": "campaign.toml",
+        "result_file": "the result file",
+        "typed": "typed",
+    }[source]
 
 
 def _harmless(item: FlagDifference) -> bool:
@@ -63,12 +93,6 @@ def _harmless(item: FlagDifference) -> bool:
         return True
     typed_only = item.first_source in _TYPED and item.second_source in _TYPED
     return not typed_only and bool(values & _LEFT_OPEN)
-
-
-def _shown(items: Iterable[FlagDifference]) -> str:
-    parts = [f"{item.name} {item.first} ({item.first_source}), {item.second} ({item.second_source})" for item in items]
-    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
-    return "; ".join(parts[:_SHOWN]) + more
 
 
 RULE = SourceDifferences()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
+from tracker.lint._fix import command, with_command
 from tracker.lint._subject import algorithm, argument, is_speculative, runs_on
 from tracker.lint.base import Subject
 
@@ -38,7 +39,13 @@ class SpecConstraints:
                 severity="error",
                 message=f"{used} does not run with attention data parallelism"
                 + (" without --enable-dp-lm-head." if no_head else "."),
-                fix="Add --enable-dp-lm-head." if no_head else "Remove --enable-dp-attention, or use EAGLE or EAGLE3.",
+                fix=_with_flag(subject, "--enable-dp-lm-head")
+                if no_head
+                else with_command(
+                    subject.server,
+                    "Use EAGLE or EAGLE3, or remove --enable-dp-attention.",
+                    drops=["--enable-dp-attention"],
+                ),
                 confidence="high",
             )
         if argument(subject, "speculative_use_rejection_sampling") is True:
@@ -54,7 +61,11 @@ class SpecConstraints:
                     code="REJECTION_SAMPLING_UNSUPPORTED",
                     severity="error",
                     message="Rejection sampling needs topk 1 and a drafter with the target's whole vocabulary.",
-                    fix="Remove --speculative-use-rejection-sampling.",
+                    fix=with_command(
+                        subject.server,
+                        "Remove --speculative-use-rejection-sampling.",
+                        drops=["--speculative-use-rejection-sampling"],
+                    ),
                     confidence="high",
                 )
         if used == "EAGLE3" and argument(subject, "speculative_token_map") is not None:
@@ -62,9 +73,19 @@ class SpecConstraints:
                 code="TOKEN_MAP_IGNORED",
                 severity="warning",
                 message="--speculative-token-map is ignored under EAGLE3: the drafter's own d2t decides.",
-                fix="Remove the flag; for a smaller vocabulary train the drafter with one.",
+                fix=with_command(
+                    subject.server,
+                    "For a smaller vocabulary train the drafter with one, and remove the flag.",
+                    drops=["--speculative-token-map"],
+                ),
                 confidence="certain",
             )
+
+
+def _with_flag(subject: Subject, flag: str) -> str:
+    """Return the step that adds a flag without a value, with the whole command where it is known."""
+    words = subject.server.argv if subject.server is not None else None
+    return f"Add {flag}." if words is None else f"Add {flag}: {command([*words, flag])}"
 
 
 RULE = SpecConstraints()

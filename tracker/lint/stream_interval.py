@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
+from tracker.lint._fix import with_command
 from tracker.lint._subject import argument
 from tracker.lint.base import Subject
 
@@ -29,7 +30,11 @@ class StreamInterval:
                 code=self.codes[0],
                 severity="warning",
                 message=f"The server streams every {interval} tokens: gaps between pieces are no inter-token latency.",
-                fix="Compare time per output token instead, or measure with --stream-interval 1.",
+                fix=with_command(
+                    subject.server,
+                    "Compare time per output token instead, or measure with --stream-interval 1.",
+                    sets={"--stream-interval": "1"},
+                ),
                 confidence="certain",
             )
 

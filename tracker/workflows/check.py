@@ -11,7 +11,7 @@ from tracker.domain.finding import Finding
 from tracker.domain.server import ServerConfig, Speculation
 from tracker.errors import CheckpointError, UsageError
 from tracker.lint.base import Subject
-from tracker.workflows.server_sources import ServerOptions, read_sources
+from tracker.workflows.server_sources import ServerOptions, read_command, read_sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,7 @@ def check(
     target: str | None = None,
     deep: bool = False,
     ask_engine: bool = False,
+    against: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> CheckResult:
     """Return what is wrong with a launch, before or after it.
@@ -50,6 +51,8 @@ def check(
         drafter: Draft model: folder or Hub id in the local cache.
         target: Target model, likewise.
         deep: Read the drafter's weights too: NaN, zeros, matrices that were never trained, foreign embeddings.
+        against: Launch command of the baseline to compare with, `@FILE` or a script's name; every flag that differs
+            beyond speculation is a finding.
         ask_engine: Ask the installed SGLang's own parser what it makes of the command.
         progress: Called with bytes read and bytes in all while weights are read.
 
@@ -72,15 +75,14 @@ def check(
     served = target or facts.model_path or (server.get("model_path") if server else None)
     base = _describe(served if isinstance(served, str) else None, "target", unseen, named=target is not None)
     if deep and draft is not None and draft_path is not None:
-        draft = checkpoints.inspect_weights(draft, draft_path, progress=progress)
-        if base is not None and isinstance(served, str):
-            draft = checkpoints.compare_embeddings(draft, draft_path, served)
+        draft = _inspect(draft, draft_path, served if base is not None else None, unseen, progress)
     subject = Subject(
         server=server,
         speculation=speculation,
         drafter=draft,
         target=base,
         cuda_graph=engines.cuda_graph(server) if server else None,
+        baseline=read_command(against) if against else None,
     )
     return CheckResult(
         findings=lint.run(subject),
@@ -99,6 +101,22 @@ def _own_parser(server: ServerConfig) -> tuple[str, ...]:
         return ("SGLang is not installed here: its own parser was not asked",)
     refused = () if answer.refusal is None else (f"SGLang {answer.version} refuses the command: {answer.refusal}",)
     return refused + answer.disagreements or (f"SGLang {answer.version} reads the command the same way",)
+
+
+def _inspect(
+    draft: Checkpoint,
+    path: str,
+    served: object,
+    unseen: list[str],
+    progress: Callable[[int, int], None] | None,
+) -> Checkpoint:
+    """Return the drafter with what its weights show; weights that cannot be read leave the other checks standing."""
+    try:
+        seen = checkpoints.inspect_weights(draft, path, progress=progress)
+        return checkpoints.compare_embeddings(seen, path, served) if isinstance(served, str) else seen
+    except CheckpointError as error:
+        unseen.append(f"the drafter's weights were not looked at: {error}")
+        return draft
 
 
 def _describe(path: str | None, what: str, unseen: list[str], *, named: bool) -> Checkpoint | None:

@@ -44,8 +44,8 @@ def log_run(source: Any, *, tracking_uri: str | None = None, **options: Any) -> 
 
 def check(**options: Any) -> CheckResult:
     """Check flags and checkpoints; see `tracker.check`."""
-    _refuse_unknown(options, {*_SERVER_OPTIONS, "drafter", "target", "deep"})
-    given = {key: options[key] for key in ("drafter", "target", "deep") if key in options}
+    _refuse_unknown(options, {*_SERVER_OPTIONS, "drafter", "target", "deep", "against"})
+    given = {key: options[key] for key in ("drafter", "target", "deep", "against") if key in options}
     return check_server(_server(options), **given)
 
 
