@@ -37,6 +37,17 @@ class Cells:
     """Counts that are not complete."""
 
 
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "verify_steps",
+    "accepted_drafts",
+    "proposed_drafts",
+)
+_counts_of = operator.attrgetter(*_COUNTS)
+
+
 @dataclass(slots=True)
 class _Sums:
     """Running sums over the rows of one cell; the counts that a row lacks are counted apart."""
@@ -45,8 +56,8 @@ class _Sums:
     failed: int = 0
     without_key: int = 0
     keys: set[str] = field(default_factory=set)
-    totals: dict[str, int] = field(default_factory=dict)
-    carriers: dict[str, int] = field(default_factory=dict)
+    totals: list[int] = field(default_factory=lambda: [0] * len(_COUNTS))
+    carriers: list[int] = field(default_factory=lambda: [0] * len(_COUNTS))
     histogram: list[int] = field(default_factory=list)
     histograms: int = 0
     latencies_s: list[float] = field(default_factory=list)
@@ -64,10 +75,10 @@ class _Sums:
         else:
             self.keys.add(row.prompt_key)
         totals, carriers = self.totals, self.carriers
-        for name, value in zip(_COUNTS, _counts_of(row), strict=True):
+        for index, value in enumerate(_counts_of(row)):
             if value is not None:
-                totals[name] = totals.get(name, 0) + value
-                carriers[name] = carriers.get(name, 0) + 1
+                totals[index] += value
+                carriers[index] += 1
         if row.accepted_histogram is not None:
             self.histograms += 1
             _add_elementwise(self.histogram, row.accepted_histogram)
@@ -87,9 +98,8 @@ class _Sums:
         self.failed += other.failed
         self.without_key += other.without_key
         self.keys |= other.keys
-        for name, value in other.totals.items():
-            self.totals[name] = self.totals.get(name, 0) + value
-            self.carriers[name] = self.carriers.get(name, 0) + other.carriers[name]
+        _add_elementwise(self.totals, other.totals)
+        _add_elementwise(self.carriers, other.carriers)
         self.histograms += other.histograms
         _add_elementwise(self.histogram, other.histogram)
         self.latencies_s += other.latencies_s
@@ -98,22 +108,15 @@ class _Sums:
 
     def total(self, name: str) -> int | None:
         """Return a sum; None unless every completed row carries the count, for a partial sum means nothing."""
-        return self.totals[name] if self.completed and self.carriers.get(name) == self.completed else None
+        index = _COUNTS.index(name)
+        return self.totals[index] if self.completed and self.carriers[index] == self.completed else None
 
     def partial(self) -> dict[str, int]:
         """Return the counts that some completed rows carry and others lack, with how many lack them."""
-        return {name: self.completed - count for name, count in self.carriers.items() if count < self.completed}
+        carried = zip(_COUNTS, self.carriers, strict=True)
+        return {name: self.completed - count for name, count in carried if 0 < count < self.completed}
 
 
-_COUNTS = (
-    "input_tokens",
-    "output_tokens",
-    "cached_input_tokens",
-    "verify_steps",
-    "accepted_drafts",
-    "proposed_drafts",
-)
-_counts_of = operator.attrgetter(*_COUNTS)
 _Key = tuple[int | None, int, str | None]
 
 

@@ -17,6 +17,7 @@ _ACCEPTED = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_tok
 _PROPOSED = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num")
 _HISTOGRAM = ("spec_correct_drafts_histogram", "spec_accept_histogram")
 
+_FROM_S, _UNTIL_S = _answers.PLAUSIBLE_TIME_S
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=_jsonl.MAX_COUNT)]
 _Seconds = Annotated[float, msgspec.Meta(ge=0)]
 
@@ -93,25 +94,24 @@ def add_plain(line: PlainLine, content: _answers.Content) -> bool:
         latency_s=line.client_latency_s if meta.e2e_latency is None else meta.e2e_latency,
         ttft_s=line.client_ttft_s if meta.first_token_latency is None else meta.first_token_latency,
         verify_steps=meta.spec_verify_ct,
-        accepted_drafts=_known(meta.spec_num_correct_drafts, meta.spec_accepted_drafts, meta.spec_accept_token_num),
-        proposed_drafts=_known(meta.spec_num_proposed_drafts, meta.spec_proposed_drafts, meta.spec_draft_token_num),
+        accepted_drafts=meta.spec_num_correct_drafts
+        if meta.spec_num_correct_drafts is not None
+        else _known(meta.spec_accepted_drafts, meta.spec_accept_token_num),
+        proposed_drafts=meta.spec_num_proposed_drafts
+        if meta.spec_num_proposed_drafts is not None
+        else _known(meta.spec_proposed_drafts, meta.spec_draft_token_num),
         accepted_histogram=meta.spec_correct_drafts_histogram or meta.spec_accept_histogram or None,
         finish_reason=kind,
     )
-    content.add(row, _plausible(meta.request_received_ts), _plausible(meta.request_finished_ts))
+    start_s, end_s = meta.request_received_ts, meta.request_finished_ts
+    if start_s is None or end_s is None or not (_FROM_S < start_s < _UNTIL_S and _FROM_S < end_s < _UNTIL_S):
+        start_s = end_s = None
+    content.add(row, start_s, end_s)
     return True
 
 
-def _known(first: int | None, second: int | None, third: int | None) -> int | None:
-    if first is not None:
-        return first
-    return third if second is None else second
-
-
-def _plausible(moment: float | None) -> float | None:
-    """Return a Unix time in seconds; None when absent or another clock's."""
-    low, high = _answers.PLAUSIBLE_TIME_S
-    return moment if moment is not None and low < moment < high else None
+def _known(first: int | None, second: int | None) -> int | None:
+    return second if first is None else first
 
 
 def answer(fields: _jsonl.Fields) -> _answers.Answer:
@@ -163,8 +163,7 @@ def _time(info: _jsonl.Fields, key: str) -> float | None:
     value = info.data.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    low, high = _answers.PLAUSIBLE_TIME_S
-    return float(value) if low < value < high else None
+    return float(value) if _FROM_S < value < _UNTIL_S else None
 
 
 def _first_count(info: _jsonl.Fields, keys: tuple[str, ...]) -> int | None:

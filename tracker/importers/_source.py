@@ -136,28 +136,37 @@ def lines(path: Path) -> Iterator[Line]:
     Raises:
         InputError: The file cannot be read, or a line is longer than any tool writes.
     """
+    for number, content in raw_lines(path):
+        yield line_of(number, content)
+
+
+def line_of(number: int, content: bytes) -> Line:
+    """Return a line as read, with its line break taken off."""
+    return Line(number=number, content=content.rstrip(b"\r\n"), ended=content.endswith(b"\n"))
+
+
+def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the file's lines with their 1-based numbers and line breaks, in bounded memory.
+
+    Raises:
+        InputError: The file cannot be read, or a line is longer than any tool writes.
+    """
     with opened(path) as stream:
         number = 0
         while content := stream.readline(LINE_LIMIT_BYTES + 1):
             number += 1
+            if number == 1:
+                if content.startswith(tuple(_UTF16_MARKS)):
+                    yield from enumerate(read_document(path).splitlines(keepends=True), start=1)
+                    return
+                content = content.removeprefix(codecs.BOM_UTF8)
             if len(content) > LINE_LIMIT_BYTES:
                 raise InputError(
                     f"line {number} is longer than {LINE_LIMIT_BYTES // 2**20} MB",
                     where=str(path),
                     hint="This is not a file with one record a line.",
                 )
-            if number == 1 and content.startswith(tuple(_UTF16_MARKS)):
-                yield from _document_lines(read_document(path))
-                return
-            if number == 1:
-                content = content.removeprefix(codecs.BOM_UTF8)
-            yield Line(number=number, content=content.rstrip(b"\r\n"), ended=content.endswith(b"\n"))
-
-
-def _document_lines(content: bytes) -> Iterator[Line]:
-    """Yield the lines of a document already in memory."""
-    for number, line in enumerate(content.splitlines(keepends=True), start=1):
-        yield Line(number=number, content=line.rstrip(b"\r\n"), ended=line.endswith((b"\n", b"\r")))
+            yield number, content
 
 
 def parse_yaml(content: bytes, path: Path, *, limit_bytes: int) -> Any:

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.finding import Finding
@@ -20,8 +21,12 @@ from tracker.domain.measurement import Measurement, Reported
 from tracker.domain.server import Speculation
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
-from tracker.importers import _identities, _normalise, _source
+from tracker.importers import _decode_lines, _identities, _normalise, _source
 from tracker.importers.base import ImportedRun
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _SIGNS = re.compile(
     rb"\bDecode batch[^\n]*#running-req: |\bserver_args=(ServerArgs\(|\{)|\bPrefill batch[.,] #new-seq: "
@@ -38,7 +43,8 @@ _ARGUMENT = re.compile(
     r"['\"]?\b(model_path|speculative_algorithm|speculative_draft_model_path|speculative_num_steps|"
     r"speculative_eagle_topk|speculative_num_draft_tokens|disable_cuda_graph)['\"]?[=:] ?(None|True|False|\d+|'[^']*')"
 )
-BLOCK_BYTES = 4 * 2**20
+# Larger blocks leave the processor's cache, smaller ones pay for each call.
+BLOCK_BYTES = 2**20
 # Groups of fewer lines than this share come from ramps up and down, not from the load under test.
 MIN_SHARE_FRACTION = 0.02
 # A line this far below its group's median, right after an idle server, timed the pause.
@@ -50,9 +56,10 @@ MAX_EAGER_FRACTION = 0.05
 class _Group:
     """Decode lines with one number of running requests."""
 
-    lengths: array[float] = field(default_factory=lambda: array("d"))
-    rates: array[float] = field(default_factory=lambda: array("d"))
-    throughputs: array[float] = field(default_factory=lambda: array("d"))
+    # Printed with two digits, so four bytes hold them; a gigabyte of log has five million lines.
+    lengths: array[float] = field(default_factory=lambda: array("f"))
+    rates: array[float] = field(default_factory=lambda: array("f"))
+    throughputs: array[float] = field(default_factory=lambda: array("f"))
     after_idle: bytearray = field(default_factory=bytearray)
 
 
@@ -60,9 +67,10 @@ class _Group:
 class _Log:
     """What a log holds."""
 
-    groups: dict[bytes, _Group] = field(default_factory=dict)
+    groups: dict[int, _Group] = field(default_factory=dict)
     ranks: dict[bytes, bytes] = field(default_factory=dict)
     places: dict[bytes, bool] = field(default_factory=dict)
+    codes: dict[int, bool] = field(default_factory=dict)
     idle: bool = True
     graphed: int = 0
     eager: int = 0
@@ -134,18 +142,61 @@ def _scan(block: bytes, log: _Log) -> None:
     if not log.arguments and (start := block.find(b"server_args=")) >= 0:
         line = block[start : block.find(b"\n", start)].decode(errors="replace")
         log.arguments = {name: value.strip("'") for name, value in _ARGUMENT.findall(line)}
-    end = 0
-    for match in _DECODE.finditer(block):
-        begin = match.start()
-        stamp = block[block.rfind(b"\n", 0, begin) + 1 : begin]
-        if not _counts(stamp, log):
-            continue
-        idle = log.idle or block.find(_NOTHING_RUNNING, end, begin) >= 0
-        _add(log, match, after_idle=idle)
-        log.idle, end = False, match.end()
-        if log.first is None and (time := _TIME.search(stamp)) is not None:
-            log.first = time.group().decode()
-    log.idle = log.idle or block.find(_NOTHING_RUNNING, end) >= 0
+    if block.find(b"Decode batch") < 0:
+        log.idle = log.idle or block.find(_NOTHING_RUNNING) >= 0
+        return
+    found = _decode_lines.columns(block)
+    if len(found.running):
+        _take(found, block, log)
+    for odd in found.odd:
+        _scan_slowly(odd, log)
+
+
+def _take(found: _decode_lines.Columns, block: bytes, log: _Log) -> None:
+    """Add the lines of the ranks that count."""
+    import numpy as np
+
+    counted = _counted(found, block, log)
+    if not counted.any():
+        return
+    starts, ends = found.starts[counted], found.ends[counted]
+    # Idle is a line for which anything between it and the one before said that nothing runs.
+    before = np.concatenate(([0], ends[:-1]))
+    idle = np.searchsorted(found.idle, starts) > np.searchsorted(found.idle, before)
+    idle[0] |= log.idle
+    log.idle = bool(np.searchsorted(found.idle, ends[-1]) < len(found.idle))
+    if log.first is None and (time := _TIME.search(block, int(starts[0]), int(ends[0]))) is not None:
+        log.first = time.group().decode()
+    running, graph = found.running[counted], found.graph[counted]
+    log.graphed += int(((graph == 1) & (running > 0)).sum())
+    log.eager += int(((graph == 0) & (running > 0)).sum())
+    for number in np.unique(running[running > 0]):
+        group = log.groups.setdefault(int(number), _Group())
+        chosen = running == number
+        group.lengths.frombytes(found.lengths[counted][chosen].tobytes())
+        group.rates.frombytes(found.rates[counted][chosen].tobytes())
+        group.throughputs.frombytes(found.throughputs[counted][chosen].tobytes())
+        group.after_idle.extend(idle[chosen].tobytes())
+
+
+def _counted(found: _decode_lines.Columns, block: bytes, log: _Log) -> npt.NDArray[np.bool_]:
+    """Return which lines are of a rank that counts; ranks are judged in the order in which they appear."""
+    import numpy as np
+
+    codes, firsts = np.unique(found.places, return_index=True)
+    for code, index in sorted(zip(codes.tolist(), firsts.tolist(), strict=True), key=lambda item: item[1]):
+        if code not in log.codes:
+            start = int(found.starts[index])
+            log.codes[code] = _counts(block[start : block.find(b"Decode batch", start)], log)
+    known = np.array([log.codes[code] for code in codes.tolist()])
+    return known[np.searchsorted(codes, found.places)]
+
+
+def _scan_slowly(line: bytes, log: _Log) -> None:
+    """Add what a line holds that is not as decode lines are: a progress bar before it, two records, no time."""
+    for match in _DECODE.finditer(line):
+        if _counts(line[: match.start()], log):
+            _add(log, match)
 
 
 def _counts(stamp: bytes, log: _Log) -> bool:
@@ -160,20 +211,21 @@ def _counts(stamp: bytes, log: _Log) -> bool:
     return known
 
 
-def _add(log: _Log, match: re.Match[bytes], *, after_idle: bool) -> None:
+def _add(log: _Log, match: re.Match[bytes]) -> None:
     """Add one decode line."""
     running, rest, throughput = match.groups()
-    if running == b"0":
+    if int(running) == 0:
         return
-    group = log.groups.get(running)
-    if group is None:
-        group = log.groups[running] = _Group()
+    group = log.groups.setdefault(int(running), _Group())
     acceptance = _ACCEPTANCE.search(rest)
     length, rate = (None, None) if acceptance is None else acceptance.groups()
     group.lengths.append(0.0 if length is None else float(length))
     group.rates.append(-1.0 if rate is None else float(rate))
     group.throughputs.append(float(throughput))
-    group.after_idle.append(after_idle)
+    group.after_idle.append(log.idle)
+    log.idle = False
+    if log.first is None and (time := _TIME.search(match.string)) is not None:
+        log.first = time.group().decode()
     if b" graph: True" in rest:
         log.graphed += 1
     elif b" graph: False" in rest:
@@ -184,8 +236,8 @@ def _kept(log: _Log) -> list[tuple[int, _Group]]:
     """Return the groups with enough lines, by number of running requests."""
     total = sum(len(group.throughputs) for group in log.groups.values())
     return [
-        (int(running), group)
-        for running, group in sorted(log.groups.items(), key=lambda item: int(item[0]))
+        (running, group)
+        for running, group in sorted(log.groups.items())
         if len(group.throughputs) >= MIN_SHARE_FRACTION * total
     ]
 
@@ -198,10 +250,12 @@ def _cell(running: int, group: _Group, spec: Speculation | None, *, many_ranks: 
     """
     import numpy as np
 
-    lengths, throughputs = np.frombuffer(group.lengths), np.frombuffer(group.throughputs)
-    rates, idle = np.frombuffer(group.rates), np.frombuffer(group.after_idle, dtype=bool)
+    lengths, throughputs, rates = (
+        np.frombuffer(values, dtype=np.float32) for values in (group.lengths, group.throughputs, group.rates)
+    )
+    idle = np.frombuffer(group.after_idle, dtype=bool)
     speculative = lengths >= 1.0
-    tokens = np.where(speculative, lengths, 1.0)
+    tokens = np.where(speculative, lengths, np.float32(1))
     usual = np.median(throughputs[~idle]) if (~idle).any() else np.inf
     timed = (throughputs > 0) & (~idle | (throughputs >= IDLE_FRACTION * usual))
     length = _mean(lengths[speculative])
@@ -212,7 +266,10 @@ def _cell(running: int, group: _Group, spec: Speculation | None, *, many_ranks: 
         num_draft_tokens=None if spec is None else spec.num_draft_tokens,
         num_steps=None if spec is None else spec.num_steps,
     )
-    speed = float(tokens[timed].sum() / (tokens[timed] / throughputs[timed]).sum()) if timed.any() else None
+    speed = None
+    if timed.any():
+        seconds = (tokens[timed] / throughputs[timed]).sum(dtype=np.float64)
+        speed = _plain(tokens[timed].sum(dtype=np.float64) / seconds)
     return Measurement(
         concurrency=running,
         reported_throughput_tok_s=None if speed is None or many_ranks else Reported(value=speed, half_width=0.005),
@@ -228,7 +285,12 @@ def _mean(values: object) -> Reported | None:
     import numpy as np
 
     numbers = np.asarray(values)
-    return Reported(value=float(numbers.mean()), half_width=0.005) if numbers.size else None
+    return Reported(value=_plain(numbers.mean(dtype=np.float64)), half_width=0.005) if numbers.size else None
+
+
+def _plain(value: float) -> float:
+    """Return a number without the dust that four-byte floats leave in the eighth digit."""
+    return float(f"{value:.7g}")
 
 
 def _speculation(log: _Log) -> Speculation | None:

@@ -73,9 +73,8 @@ def _collect(path: Path) -> _answers.Content:
 def _collect_lines(path: Path, content: _answers.Content) -> None:
     """Add the file's lines; a plain line is decoded into a typed structure, any other is looked at value by value."""
     pending: tuple[_source.Line, ValueError] | None = None
-    for line in _source.lines(path):
-        text = line.content
-        if not text or text.isspace():
+    for number, text in _source.raw_lines(path):
+        if text.isspace():
             continue
         if pending is not None:
             raise _jsonl.not_json(path, *pending)
@@ -88,9 +87,9 @@ def _collect_lines(path: Path, content: _answers.Content) -> None:
         try:
             value = _jsonl.parse(text)
         except ValueError as error:
-            pending = (line, error)
+            pending = (_source.line_of(number, text), error)
             continue
-        _place(_jsonl.Entry(line=line.number, value=value), path, content)
+        _place(_jsonl.Entry(line=number, value=value), path, content)
     if pending is not None:
         content.cut = _jsonl.cut_entry(*pending).cut
 

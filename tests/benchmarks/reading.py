@@ -1,0 +1,42 @@
+"""Reading a file in a process of its own, so that its time and peak memory are its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROGRAM = """
+import json, resource, sys, time
+from pathlib import Path
+from tracker import importers
+start = time.perf_counter()
+runs = importers.read(Path(sys.argv[1]))
+seconds = time.perf_counter() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+requests = sum(len(run.requests) for run in runs)
+lines = sum(cell.extra.get("decode_lines", 0) for run in runs for cell in run.measurements)
+sys.stdout.write(json.dumps({"seconds": seconds, "peak_mb": peak / 1024, "requests": requests, "lines": lines}))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How a file was read."""
+
+    seconds: float
+    """Wall seconds, imports and detection included."""
+    peak_mb: float
+    """Peak resident memory of the process, MB."""
+    requests: int
+    """Requests that were read."""
+    lines: float
+    """Decode lines that were read."""
+
+
+def read(path: Path) -> Reading:
+    """Return how long a file took and how much memory."""
+    out = subprocess.run([sys.executable, "-c", _PROGRAM, str(path)], check=True, capture_output=True, text=True)
+    return Reading(**json.loads(out.stdout))
