@@ -20,18 +20,25 @@ Case = tuple[MeasuredChain, ChainPrediction]
 
 
 @pytest.fixture(scope="module")
-def cases(shared_data: Path) -> list[Case]:
+def triples(shared_data: Path) -> list[dict[int, MeasuredChain]]:
     path = shared_data / "specbundle" / "data.json"
     if not path.is_file():
         pytest.skip("the public SpecBundle measurements are not here")
     found = []
     for benchmarks in json.loads(path.read_text(encoding="utf-8")).values():
         for benchmark in benchmarks.values():
-            for chains in _chains(benchmark["results"]).values():
-                if {3, 5, 7} <= chains.keys():
-                    short = {steps: chains[steps] for steps in (3, 5)}
-                    found.append((chains[7], predict_chain(short, 7, DEFAULT_PRIORS)))
+            found += [chains for chains in _chains(benchmark["results"]).values() if {3, 5, 7} <= chains.keys()]
     return found
+
+
+@pytest.fixture(scope="module")
+def cases(triples: list[dict[int, MeasuredChain]]) -> list[Case]:
+    return [predicted(chains, (3, 5), 7) for chains in triples]
+
+
+def predicted(chains: dict[int, MeasuredChain], known: tuple[int, int], wanted: int) -> Case:
+    measured = {steps: chains[steps] for steps in known}
+    return chains[wanted], predict_chain(measured, wanted, DEFAULT_PRIORS)
 
 
 def _chains(results: list[dict[str, object]]) -> dict[tuple[object, str], dict[int, MeasuredChain]]:
@@ -71,3 +78,12 @@ def test_nominal_eighty_per_cent_intervals_cover_seventy_to_ninety(cases: list[C
     }[part]
 
     assert 0.7 <= float((np.abs(errors(cases, part)) < quantile(0.9, math.inf) * sd).mean()) <= 0.9
+
+
+@pytest.mark.parametrize(("part", "bound"), [("break_even", 0.02), ("length", 0.01), ("speed", 0.025)])
+def test_five_steps_lie_between_three_and_seven(
+    triples: list[dict[int, MeasuredChain]], part: str, bound: float
+) -> None:
+    between = [predicted(chains, (3, 7), 5) for chains in triples]
+
+    assert np.abs(errors(between, part)).mean() < bound
