@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.analysis.builders import analysed, run
 from tests.analysis.campaigns import printed
@@ -203,3 +205,19 @@ def test_the_public_nightly_record_shows_its_one_collapse(shared_data: Path, loa
     assert ("mtp 6", "mtp 7", "mtp 8") in [item.run_ids_after for item in found]
     collapse = next(item for item in found if item.run_ids_after[0] == "mtp 6")
     assert "an acceptance problem, not a speed problem" in collapse.message
+
+
+@given(
+    logs=st.lists(st.floats(-0.05, 0.05), min_size=4, max_size=16),
+    jump=st.sampled_from([0.0, 0.3]),
+    offset=st.floats(-5, 5),
+)
+def test_where_a_series_jumps_depends_on_neither_its_unit_nor_the_direction(
+    logs: list[float], jump: float, offset: float
+) -> None:
+    middle = len(logs) - 1
+    series = [value + (jump if index >= middle else 0.0) for index, value in enumerate(logs)]
+    found = change_points(series, noise_sd=0.01)
+
+    assert change_points([value + offset for value in series], noise_sd=0.01) == found
+    assert change_points([-value for value in series], noise_sd=0.01) == found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracker.analysis.noise import BaselineDrift, BetweenRunNoise, ratio_components
@@ -39,7 +39,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rate:
+class Rate:
     """One prompt under one server."""
 
     tokens: float
@@ -54,16 +54,24 @@ class _Rate:
 
 
 def compare(
-    candidate: Observation, baseline: Observation, *, noise: BetweenRunNoise, drift: BaselineDrift, priors: Priors
+    candidate: Observation,
+    baseline: Observation,
+    *,
+    noise: BetweenRunNoise,
+    drift: BaselineDrift,
+    priors: Priors,
+    baseline_rates: Mapping[str, Rate] | None = None,
 ) -> Comparison | None:
     """Return the comparison of two observations at one load; None when a throughput is missing.
 
     Both answered the same prompts: throughputs of the whole pass, idle ends of the pass included. Otherwise: the
-    prompts in common, each prompt once, sum of tokens over sum of the server's latencies.
+    prompts in common, each prompt once, sum of tokens over sum of the server's latencies. `baseline_rates` are the
+    baseline's prompts, where many candidates are compared with it.
     """
     if candidate.throughput is None or baseline.throughput is None:
         return None
-    mine, theirs = _rates(candidate.rows), _rates(baseline.rows)
+    mine = prompt_rates(candidate.rows)
+    theirs = prompt_rates(baseline.rows) if baseline_rates is None else baseline_rates
     keys = sorted(mine.keys() & theirs.keys())
     restricted = bool(keys) and mine.keys() != theirs.keys()
     if restricted:
@@ -90,7 +98,8 @@ def compare(
     )
 
 
-def _rates(rows: Sequence[RequestRow]) -> dict[str, _Rate]:
+def prompt_rates(rows: Sequence[RequestRow]) -> dict[str, Rate]:
+    """Return each prompt's mean tokens and seconds; prompts without both are left out."""
     found = {}
     for key, group in by_prompt(rows).items():
         pairs = [
@@ -100,11 +109,11 @@ def _rates(rows: Sequence[RequestRow]) -> dict[str, _Rate]:
         ]
         tokens, seconds = math.fsum(first for first, _ in pairs), math.fsum(second for _, second in pairs)
         if tokens > 0 and seconds > 0:
-            found[key] = _Rate(tokens=tokens / len(pairs), seconds=seconds / len(pairs))
+            found[key] = Rate(tokens=tokens / len(pairs), seconds=seconds / len(pairs))
     return found
 
 
-def _pooled_rate(rates: Sequence[_Rate]) -> float:
+def _pooled_rate(rates: Sequence[Rate]) -> float:
     return math.fsum(rate.tokens for rate in rates) / math.fsum(rate.seconds for rate in rates)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tracker.analysis.baselines import Reference
 from tracker.analysis.observations import Observation
-from tracker.analysis.pairing import Comparison, compare
+from tracker.analysis.pairing import Comparison, compare, prompt_rates
 from tracker.analysis.power import equivalence, minimal_detectable_effect
 from tracker.analysis.priors import Priors
 from tracker.analysis.results import LoadVerdict, Verdict
@@ -24,11 +24,19 @@ def comparisons(
 ) -> dict[tuple[str, int | None], Comparison]:
     """Return the comparison of every speculative observation with a throughput to its load's baseline."""
     found = {}
+    rates = {load: prompt_rates(reference.baseline.rows) for load, reference in references.items()}
     for item in observations:
         reference = references.get(item.concurrency)
         if reference is None or item is reference.baseline or item.step_time_only:
             continue
-        result = compare(item, reference.baseline, noise=reference.noise, drift=reference.drift, priors=priors)
+        result = compare(
+            item,
+            reference.baseline,
+            noise=reference.noise,
+            drift=reference.drift,
+            priors=priors,
+            baseline_rates=rates[item.concurrency],
+        )
         if result is not None:
             found[(item.run_id, item.concurrency)] = result
     return found
