@@ -46,3 +46,12 @@ def test_a_yaml_report_without_texts_is_kept_as_it_is(tmp_path: Path) -> None:
     (kept,) = originals.keep(path)
 
     assert kept.content == path.read_bytes()
+
+
+def test_weights_in_a_training_folder_are_neither_hashed_nor_kept(tmp_path: Path) -> None:
+    (tmp_path / "run-step5").mkdir()
+    (tmp_path / "run-step5" / "training_state.pt").write_bytes(b"weights")
+    (tmp_path / "config.yaml").write_text("training: {num_epochs: 1}\n")
+
+    assert [item.name for item in originals.digests(tmp_path)] == ["config.yaml"]
+    assert [item.name for item in originals.keep(tmp_path)] == ["input/config.yaml"]

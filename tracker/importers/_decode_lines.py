@@ -8,6 +8,7 @@ for the slower and more patient reader.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +63,20 @@ class Columns:
     """Where any line says that nothing is running."""
     odd: tuple[bytes, ...]
     """Lines that look like decode lines and are not as expected."""
+
+    def chosen(self, mask: npt.NDArray[np.bool_]) -> Columns:
+        """Return the lines under a mask; what is not of a line stays."""
+        return dataclasses.replace(
+            self,
+            running=self.running[mask],
+            lengths=self.lengths[mask],
+            rates=self.rates[mask],
+            throughputs=self.throughputs[mask],
+            starts=self.starts[mask],
+            ends=self.ends[mask],
+            places=self.places[mask],
+            graph=self.graph[mask],
+        )
 
 
 def columns(block: bytes) -> Columns:

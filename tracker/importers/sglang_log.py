@@ -139,7 +139,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 def _scan(block: bytes, log: _Log) -> None:
     """Add the block's decode lines to the log."""
-    if not log.arguments and (start := block.find(b"server_args=")) >= 0:
+    # A server prints its arguments before it decodes; looking for them further on would cost as much as the lines.
+    if not log.arguments and not log.groups and (start := block.find(b"server_args=")) >= 0:
         line = block[start : block.find(b"\n", start)].decode(errors="replace")
         log.arguments = {name: value.strip("'") for name, value in _ARGUMENT.findall(line)}
     if block.find(b"Decode batch") < 0:
@@ -159,7 +160,9 @@ def _take(found: _decode_lines.Columns, block: bytes, log: _Log) -> None:
     counted = _counted(found, block, log)
     if not counted.any():
         return
-    starts, ends = found.starts[counted], found.ends[counted]
+    if not counted.all():
+        found = found.chosen(counted)
+    starts, ends = found.starts, found.ends
     # Idle is a line for which anything between it and the one before said that nothing runs.
     before = np.concatenate(([0], ends[:-1]))
     idle = np.searchsorted(found.idle, starts) > np.searchsorted(found.idle, before)
@@ -167,15 +170,15 @@ def _take(found: _decode_lines.Columns, block: bytes, log: _Log) -> None:
     log.idle = bool(np.searchsorted(found.idle, ends[-1]) < len(found.idle))
     if log.first is None and (time := _TIME.search(block, int(starts[0]), int(ends[0]))) is not None:
         log.first = time.group().decode()
-    running, graph = found.running[counted], found.graph[counted]
+    running, graph = found.running, found.graph
     log.graphed += int(((graph == 1) & (running > 0)).sum())
     log.eager += int(((graph == 0) & (running > 0)).sum())
     for number in np.unique(running[running > 0]):
         group = log.groups.setdefault(int(number), _Group())
         chosen = running == number
-        group.lengths.frombytes(found.lengths[counted][chosen].tobytes())
-        group.rates.frombytes(found.rates[counted][chosen].tobytes())
-        group.throughputs.frombytes(found.throughputs[counted][chosen].tobytes())
+        group.lengths.frombytes(found.lengths[chosen].tobytes())
+        group.rates.frombytes(found.rates[chosen].tobytes())
+        group.throughputs.frombytes(found.throughputs[chosen].tobytes())
         group.after_idle.extend(idle[chosen].tobytes())
 
 

@@ -28,13 +28,15 @@ _TEXT_KEYS = frozenset({
 # Keys that hold settings as an object, and a request's body when they are a text (guidellm).
 _TEXT_IF_STRING = frozenset({"args", "body", "request_args"})
 _EVENT = "data:"
+# A training's folder holds checkpoints of gigabytes, which have an identity of their own.
+_WEIGHTS = frozenset({".bin", ".ckpt", ".distcp", ".pt", ".pth", ".safetensors"})
 _YAML_TEXT = re.compile(rf"^\s*(?:- )?(?:{'|'.join(sorted(_TEXT_KEYS | _TEXT_IF_STRING))}):[ \t]*[^\s{{\[]", re.M)
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """Return the file itself, or the files of a folder, sorted; deeper folders included."""
+    """Return the file itself, or the files of a folder, sorted; deeper folders included, weights left out."""
     if path.is_dir():
-        return tuple(sorted(item for item in path.rglob("*") if item.is_file()))
+        return tuple(sorted(item for item in path.rglob("*") if item.is_file() and item.suffix not in _WEIGHTS))
     return (path,)
 
 
