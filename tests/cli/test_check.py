@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -192,3 +194,23 @@ def test_a_damaged_or_hostile_checkpoint_is_one_clear_sentence(
     assert outcome.code == 1
     assert message in outcome.err
     assert "Traceback" not in outcome.err
+
+
+def test_the_answer_takes_less_than_half_a_second_of_processor_time(eagle3: Path) -> None:
+    # Processor time, so that neighbours on a shared machine do not count. Measured: 0.24 s.
+    script = (
+        "import sys, time\n"
+        "from tracker.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit as stop:\n"
+        "    heavy = {'mlflow', 'pandas', 'numpy', 'httpx', 'torch'} & set(sys.modules)\n"
+        "    print(stop.code, time.process_time(), *heavy)\n"
+    )
+    command = [sys.executable, "-c", script, "check", "--server-cmd", launch("EAGLE", eagle3)]
+
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    code, seconds, *heavy = done.stdout.split()
+    assert code == "3"
+    assert f"fix: {launch('EAGLE3', eagle3)}" in done.stderr
+    assert float(seconds) < 0.5
+    assert heavy == []

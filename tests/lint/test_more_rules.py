@@ -378,6 +378,21 @@ def test_names_that_the_engine_does_not_have() -> None:
     assert "UNKNOWN_SPEC_MODEL_VALUE" not in codes(subject(vllm + """'{"method":"deepseek_mtp"}'"""))
 
 
+@pytest.mark.parametrize(
+    ("config", "fires"),
+    [
+        ('{"method":"eagle3","model":"org/d","num_speculative_tokens":3}', True),
+        ('\'{"method":"eagle3","model":"org/d","num_speculative_tokens":3}\'', False),
+        ('\'{"method":"eagle3",}\'', True),
+        ('"$SPEC_CONFIG"', False),
+    ],
+)
+def test_a_configuration_whose_quotes_the_shell_took_is_an_error(config: str, fires: bool) -> None:
+    finding = found("SPEC_CONFIG_NOT_JSON", subject(f"vllm serve org/t --speculative-config {config}"))
+
+    assert (finding is not None) is fires
+
+
 def test_a_single_prediction_layer_is_not_for_long_windows() -> None:
     target = Checkpoint(name="t", architecture="DeepseekV3ForCausalLM", config={"num_nextn_predict_layers": 1})
 

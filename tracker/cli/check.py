@@ -43,7 +43,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    r"""Check a server's flags against the checkpoints it loads, before or after the launch.
+    """Check a server's flags against the checkpoints it loads, before or after the launch.
 
     Name one server: a command, a script, a log, or the running server. Several sources of the same server are compared.
     Findings go to stderr, errors first, each with its fix. Nothing is started and nothing is downloaded.
@@ -55,7 +55,7 @@ def command(
     tracker check --server-cmd @spec.sh --against @baseline.sh
 
     Exits with 3 when an error is found.
-    """
+    """  # noqa: D301 - click reads the control character
     if explain is not None:
         from tracker import lint
 

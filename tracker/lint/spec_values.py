@@ -24,15 +24,15 @@ _MOST_PER_LAYER = 5
 class SpecValues:
     """The name of the method is unknown, or the number of drafted tokens is far above what the drafter was trained for.
 
-    A mistyped algorithm or method fails late, or is taken for a plugin's name. A target with one prediction layer (MTP)
-    that drafts five or more tokens applies this layer to its own output again and again; acceptance falls with every
-    repetition while each costs a pass.
+    A configuration whose quotes the shell took is refused. A mistyped algorithm or method fails late, or is taken for
+    a plugin's name. A target with one prediction layer (MTP) that drafts five or more tokens applies this layer to its
+    own output again and again; acceptance falls with every repetition while each costs a pass.
 
     Sources: SGLang 0.5.23 SpeculativeAlgorithm (plugin names are legal since 0.5.12); vLLM SpeculativeConfig;
     DeepSeek-V3 and GLM-4.5 recipes, which use 1 to 3.
     """
 
-    codes = ("UNKNOWN_SPEC_ALGORITHM", "UNKNOWN_SPEC_MODEL_VALUE", "K_FAR_ABOVE_MTP_LAYERS")
+    codes = ("SPEC_CONFIG_NOT_JSON", "UNKNOWN_SPEC_ALGORITHM", "UNKNOWN_SPEC_MODEL_VALUE", "K_FAR_ABOVE_MTP_LAYERS")
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         """Yield unknown names and a window that is too long."""
@@ -53,7 +53,18 @@ class SpecValues:
 
 
 def _vllm(subject: Subject) -> Iterator[Finding]:
-    """Yield a method or a model that vLLM does not have."""
+    """Yield a configuration that is no JSON, or a method or a model that vLLM does not have."""
+    text = argument(subject, "speculative_config")
+    if isinstance(text, str) and "$" not in text:  # a variable of the outer world may hold anything
+        yield Finding(
+            code="SPEC_CONFIG_NOT_JSON",
+            severity="error",
+            message=f"--speculative-config is no JSON object ({text[:60]}): vLLM refuses it. "
+            "Without quotes around it the shell takes the quotes inside.",
+            fix='Put it in single quotes: --speculative-config \'{"method": "eagle3", "model": "DIR", '
+            '"num_speculative_tokens": 3}\'',
+            confidence="certain",
+        )
     settings = mapping(argument(subject, "speculative_config"))
     method, model = settings.get("method"), settings.get("model", argument(subject, "speculative_model"))
     if isinstance(method, str) and method.lower() not in _VLLM and not method.lower().endswith("mtp"):
