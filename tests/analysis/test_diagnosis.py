@@ -37,7 +37,7 @@ def test_healthy_acceptance_with_a_slow_step_is_a_speed_problem() -> None:
 
     assert (item.kind, item.run_id, item.against_run_id) == ("speed", "no graph", "graph")
     assert "acceptance is healthy (2.41 tokens a step against 2.40 in graph)" in item.message
-    assert "A speed problem, not an acceptance problem. Compare CUDA graph on to off." in item.message
+    assert "A speed problem, not an acceptance problem. What differs from graph: CUDA graph on to off." in item.message
     assert any(note.topic == "speed problem" for note in found.data_quality)
 
 

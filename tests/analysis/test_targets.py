@@ -171,7 +171,7 @@ def test_training_metrics_alone_are_refused_with_what_to_measure() -> None:
 
 
 def test_the_trainers_accuracy_stands_beside_the_served_length_and_replaces_nothing() -> None:
-    told = drafter(10_000, "2.05", validation_position_accuracy=(0.9, 0.9, 0.9))
+    told = drafter(10_000, "2.05", validation_position_accuracy=(0.9, 0.9, 0.9, 0.5, 0.5))
     found = analysed(BASE, told)
     plain = analysed(BASE, drafter(10_000, "2.05"))
 

@@ -76,6 +76,8 @@ def _training_note(best: Observation, training: Training | None) -> str | None:
     served = f"{best.length.value:.2f} tokens a step were served. Only what was served is in any fit."
     accuracy = training.validation_position_accuracy
     if accuracy:
+        # Positions the server never drafts say nothing about what it serves.
+        accuracy = accuracy[: best.configuration.num_steps]
         told = listed([f"{rate:.2f}" for rate in accuracy])
         implied = length_from_conditional(accuracy)
         return f"The trainer's accuracy by position, teacher-forced, is {told}: {implied:.2f} tokens a step; {served}"

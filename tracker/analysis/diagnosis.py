@@ -127,7 +127,7 @@ def _unreachable(costs: Sequence[ConfigurationCost], observations: Sequence[Obse
 def _compare(item: Observation, other: Observation) -> str:
     found = [*_shape_facts(other.configuration, item.configuration), *differing_facts(other.record, item.record)]
     if found:
-        return f"Compare {listed(found)}."
+        return f"What differs from {other.record.name}: {listed(found)}."
     return "No recorded fact differs: compare package versions, clocks, and what else ran on the GPU."
 
 
