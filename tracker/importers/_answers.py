@@ -23,7 +23,7 @@ from typing import Any
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, Reported, RequestRow
 from tracker.errors import InputError
-from tracker.importers import _cells, _identities, _jsonl
+from tracker.importers import _cells, _identities, _jsonl, _spec_block
 from tracker.importers.base import ImportedRun
 
 _PROMPT_TEXT = ("prompt", "input", "question")
@@ -218,6 +218,7 @@ def run(content: Content, *, path: Path, engine: str | None, hint: str) -> Impor
         requests=tuple(content.rows),
         workload=_cells.workload(content.rows),
         engine=engine,
+        speculation=_spec_block.seen(measurements),
         findings=(*cells.findings, *timing, *lengths, *_identities.merge(identities)),
         missing=content.cut,
     )

@@ -15,7 +15,7 @@ from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, Reported, RequestRow
 from tracker.domain.server import Speculation
 from tracker.domain.workload import Workload
-from tracker.importers import _identities
+from tracker.importers import _identities, _spec_block
 from tracker.importers.base import ImportedRun
 
 MEDIAN_THROUGHPUT = Finding(
@@ -71,6 +71,7 @@ def _run(levels: Sequence[Level], row: int | None, cut: str | None) -> ImportedR
     first = levels[0]
     spec = first.speculation if all(level.speculation == first.speculation for level in levels) else None
     cells = [level.cell for level in levels]
+    spec = spec or _spec_block.seen(cells)
     findings = [finding for level in levels for finding in level.findings]
     findings += [
         finding

@@ -5,8 +5,10 @@ The histogram counts verify steps by accepted drafts, the bonus token left out; 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from tracker.domain.measurement import Measurement
 from tracker.domain.server import Speculation
 from tracker.importers import _jsonl
 
@@ -45,6 +47,12 @@ def histogram(block: _jsonl.Fields, key: str) -> tuple[int, ...] | None:
             raise block.error(key, "is no histogram")
         found[int(name[:6])] = count
     return tuple(found.get(index, 0) for index in range(max(found) + 1)) if found else None
+
+
+def seen(cells: Iterable[Measurement]) -> Speculation | None:
+    """Return that the server speculated where a cell shows it; None where none does, which proves nothing."""
+    shown = any(cell.verify_steps or (cell.accept_length or 0) > 1 for cell in cells)
+    return Speculation(enabled=True) if shown else None
 
 
 def speculation(drafts: set[int]) -> Speculation | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracker.errors import InputError
-from tracker.importers import _aiperf, _identities, _normalise, _source
+from tracker.importers import _aiperf, _identities, _normalise, _source, _spec_block
 from tracker.importers.base import ImportedRun
 
 _HEAD = re.compile(rb"Metric,avg,min,max,|Metric,Value\r?\n[^\n]*(throughput|latency|count|duration)", re.I)
@@ -44,7 +44,8 @@ class AiperfCsv:
         if cell.output_throughput_tok_s is None and cell.accept_length is None:
             raise InputError("the export holds no throughput", where=str(path), hint="Log the JSON export.")
         cut = None if whole is text else "the file ends in the middle of a row; it was left out"
-        return (ImportedRun(measurements=(cell,), findings=_identities.check(cell), missing=cut),)
+        spec = _spec_block.seen((cell,))
+        return (ImportedRun(measurements=(cell,), speculation=spec, findings=_identities.check(cell), missing=cut),)
 
 
 def _metrics(text: str, path: Path) -> dict[str, dict[str, Any]]:

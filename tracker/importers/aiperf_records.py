@@ -122,7 +122,7 @@ def _run(
     timed = len(span_ns) == 2 * len(rows) and max(span_ns) > min(span_ns)
     passes = [_cells.Pass(concurrency=None, repeat=0, wall_s=(max(span_ns) - min(span_ns)) / 1e9)] if timed else []
     cells = _cells.build(rows, passes)
-    spec = _spec_block.speculation(drafts)
+    spec = _spec_block.speculation(drafts) or _spec_block.seen(cells.measurements)
     identities = [
         finding
         for cell in cells.measurements

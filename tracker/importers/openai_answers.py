@@ -50,7 +50,7 @@ class OpenaiAnswers:
         else:
             content = _answers.collect(path, _is_answer, reader.read, hint=_NEITHER)
         run = _answers.run(content, path=path, engine=reader.engine, hint=_HINT)
-        return (dataclasses.replace(run, speculation=_spec_block.speculation(reader.drafts)),)
+        return (dataclasses.replace(run, speculation=_spec_block.speculation(reader.drafts) or run.speculation),)
 
 
 def _is_answer(value: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, Reported
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
-from tracker.importers import _identities, _jsonl, _pool, _serving, sglang_bench_serving
+from tracker.importers import _identities, _jsonl, _pool, _serving, _spec_block, sglang_bench_serving
 from tracker.importers.base import ImportedRun
 
 _OWN_KEYS = frozenset({"batch_size", "input_len", "output_len", "latency", "overall_throughput", "last_ttft"})
@@ -91,6 +91,7 @@ def _run(lines: Sequence[_jsonl.Fields], row: int | None, cut: str | None) -> Im
             concurrencies=tuple(sorted(size for size in by_batch if size is not None)),
         ),
         engine="sglang",
+        speculation=_spec_block.seen(cells),
         findings=_identities.merge(findings),
         missing=cut,
     )
