@@ -123,6 +123,31 @@ def test_a_slower_step_with_equal_acceptance_is_a_speed_problem() -> None:
     assert "No recorded fact differs between mtp 5 and mtp 6" in found.message
 
 
+def test_a_faster_step_is_called_one() -> None:
+    runs = [nightly(day, "90.0", "2.00") for day in range(6)] + [nightly(day, "120.0", "2.00") for day in (6, 7)]
+    (found,) = changes(*runs)
+
+    assert "a faster step, not better acceptance" in found.message
+
+
+def test_both_may_move() -> None:
+    runs = [nightly(day, "120.0", "2.00") for day in range(6)] + [nightly(day, "81.0", "1.65") for day in (6, 7)]
+    (found,) = changes(*runs)
+
+    assert "both acceptance and speed moved" in found.message
+
+
+def test_a_series_without_speeds_is_watched_by_its_accept_length() -> None:
+    def untimed(day: int, length: str) -> StoredRun:
+        cell = Measurement(concurrency=1, prompts=50, reported_accept_length=printed(length))
+        return nightly(day, "1.0", length, measurements=(cell,))
+
+    (found,) = changes(*(untimed(day, "2.00" if day < 5 else "1.40") for day in range(8)))
+
+    assert found.quantity == "accept_length"
+    assert found.change_fraction == pytest.approx(-0.3)
+
+
 def test_a_plain_servers_series_is_watched_as_well() -> None:
     runs = [nightly(day, speed) for day, speed in enumerate(("487.1", "487.1", "486.9", "454.1", "454.2", "454.1"))]
     (found,) = changes(*runs)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from datetime import timedelta
 
 import numpy as np
+import pytest
 
 from tests.analysis.campaigns import H200, LOGGED, WINDOW, pooled_cell
 from tracker.analysis.campaign import analyse
@@ -70,6 +72,7 @@ def _run(index: int, rng: np.random.Generator) -> StoredRun:
     return StoredRun(run_id=f"run-{index}", record=record, requests=tuple(rows))
 
 
+@pytest.mark.skipif(sys.gettrace() is not None, reason="a tracer (coverage, a debugger) doubles the time")
 def test_two_hundred_runs_take_less_than_two_seconds() -> None:
     runs = large_campaign()
     analyse(runs[:10], campaign=H200, window=WINDOW)

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.builders import BASE, analysed, drafter, run
+from tests.analysis.builders import BASE, analysed, chain, drafter, run
 from tests.analysis.campaigns import FOUNDING, H200, WINDOW, founding_runs, h200_runs
+from tests.analysis.test_prefill import served
 from tracker.analysis.campaign import analyse
 from tracker.analysis.decision import gather
 from tracker.analysis.results import CampaignAnalysis
 from tracker.domain.campaign import Campaign
+from tracker.domain.server import Speculation
 from tracker.options import decide
 from tracker.report.explain import explain
 
@@ -117,3 +119,33 @@ def test_the_same_analysis_gives_the_same_text() -> None:
     analysis = analysed(BASE, run("a", speed="100.0", length="2.40"))
 
     assert explained(analysis) == explained(analysis)
+
+
+def test_chains_alone_add_up_with_their_combined_cost() -> None:
+    text = explained(
+        analysed(
+            BASE,
+            chain("three", 3, speed="100.0", length="2.40"),
+            chain("five", 5, speed="103.0", length="2.80"),
+        )
+    )
+
+    check(text, least=20)
+    assert "T of EAGLE3 5-1-6 = 11.1111 + " in text or "T of EAGLE3 3-1-4 = 11.1111 + " in text
+
+
+def test_simulated_acceptance_shows_its_step_time_and_a_void_run_its_counts() -> None:
+    forced = Speculation(
+        enabled=True, algorithm="EAGLE3", num_steps=3, eagle_topk=1, num_draft_tokens=4, simulated_accept_length=3.5
+    )
+    text = explained(analysed(BASE, run("forced", speed="140.0", length="3.50", speculation=forced)))
+
+    check(text, least=5)
+    assert "ms, with simulated acceptance" in text
+
+
+def test_prefill_is_named_where_it_was_taken_out() -> None:
+    text = explained(analysed(served("base", length=None), served("spec", length=2.5)))
+
+    check(text, least=10)
+    assert "r without prefill: 1.5" in text
