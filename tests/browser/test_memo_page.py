@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.report.examples import MEMOS
-from tracker.report import compose
+from tracker.report import compose, entry_from, render_index, render_json
 
 pytestmark = pytest.mark.browser
 
@@ -159,6 +160,40 @@ def test_explorer_draws_filters_and_sorts_offline(chromium: Browser, pages: Path
         assert speeds == sorted(speeds)
         assert trouble == []
         assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+
+
+def test_explorer_shows_values_on_hover_and_zooms_into_a_dragged_box(chromium: Browser, pages: Path) -> None:
+    with opened(chromium, pages / "founding" / "explore.html", DESKTOP) as (page, trouble):
+        page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
+        plot = page.locator("#plot-gap")
+        plot.scroll_into_view_if_needed()
+        mark = page.locator("#plot-gap .points path").first.bounding_box()
+        assert mark is not None
+        x, y = mark["x"] + mark["width"] / 2, mark["y"] + mark["height"] / 2
+        page.mouse.move(x - 3, y)
+        page.mouse.move(x, y)
+        page.wait_for_selector("#plot-gap .hovertext")
+        assert "tokens a step" in str(page.locator("#plot-gap .hovertext").first.text_content())
+
+        span = "(([low, high]) => high - low)(document.getElementById('plot-gap')._fullLayout.xaxis.range)"
+        before = page.evaluate(span)
+        page.mouse.down()
+        page.mouse.move(x + 150, y + 60, steps=6)
+        page.mouse.up()
+        page.wait_for_function(f"{span} < {before} / 2")
+        assert trouble == []
+
+
+def test_index_draws_the_trend_without_trouble(chromium: Browser, tmp_path: Path) -> None:
+    memos = {name: json.loads(render_json(MEMOS[name]())) for name in ("founding", "second", "third", "h200")}
+    entries = [entry_from(memo, f"{name}/memo.html") for name, memo in memos.items()]
+    (tmp_path / "index.html").write_text(render_index(entries), encoding="utf-8")
+
+    with opened(chromium, tmp_path / "index.html", NARROW) as (page, trouble):
+        assert page.locator("svg.c").count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+        assert page.evaluate(OUTSIDE) == []
+        assert trouble == []
 
 
 def test_mail_renders_from_its_parsed_body_alone(chromium: Browser, tmp_path: Path) -> None:

@@ -43,3 +43,5 @@ def test_index_lists_memos_newest_first() -> None:
     assert page.count("<section") == 2
     assert "0.91×" in page
     assert "No verdict: run the baseline first" in page
+    assert page.count("Speed-up of the best contender in each memo") == 1
+    assert "30 Nov 2026: 0.91×; 7 Dec 2026: 0.98×" in page

@@ -121,7 +121,11 @@ def test_cheap_experiment_worth_its_price_is_asked_for_first() -> None:
     ask = view.brief[0]
 
     assert ask.lead.text == "Go back to the plain server and spend 1 GPU-hour testing?"
-    assert ask.text.text == "Deployed now: the 2-step configuration, 81.7 tok/s. Then option A, at worst 790 lost."
+    assert view.mail.subject.endswith("tok/s). Asked: 1 GPU-hour of testing")
+    assert (
+        ask.text.text
+        == "Then option A, at worst 790 GPU-hours lost. Deployed now: the 2-step configuration, 81.7 tok/s."
+    )
 
 
 @pytest.mark.parametrize(("cost", "value"), [(60.0, 121.0), (1.0, -3.0), (1.0, None), (None, 121.0)])

@@ -183,11 +183,13 @@ def _ask_first_stage(reading: Reading) -> tuple[Rich, list[Rich]]:
     option, experiment = known(reading.top_option), known(reading.decision.next_experiment)
     where = "Go back to" if returns_production(reading) else "Stay on"
     lead = rich(f"{where} the plain server and spend ", experiment_cost(experiment), " testing?")
-    then = rich(f"Then option {reading.letters[option.key]}, at worst ", cost(option), " lost.")
-    budget = WORD_LIMIT - len(lead.text.split()) - len(then.text.split())
-    long = _now(reading)
-    fits = len(long.text.split()) <= budget
-    return lead, [long if fits else _now(reading, by_row=True), then]
+    name = reading.letters[option.key]
+    long = rich(f"Then option {name}, at worst ", cost(option), " GPU-hours lost.")
+    short = rich(f"Then option {name}, at worst ", cost(option), " lost.")
+    budget = WORD_LIMIT - len(lead.text.split())
+    pairs = [(then, now) for now in (_now(reading), _now(reading, by_row=True)) for then in (long, short)]
+    fitting = (pair for pair in pairs if sum(len(part.text.split()) for part in pair) <= budget)
+    return lead, list(next(fitting, (_now(reading, by_row=True), short)))
 
 
 def _ask_slower(reading: Reading) -> tuple[Rich, list[Rich]]:

@@ -10,10 +10,11 @@ from tracker.analysis.results import Point
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report.reading import Reading, paired
-from tracker.report.spans import Part, Rich, Span, capital, label, number, quote, rich
+from tracker.report.spans import Part, Rich, Span, capital, code, label, number, quote, rich
 from tracker.report.view_parts import Cell, RowHead, RowRole, TableRow, TableView
 
-_CODE = re.compile(r"^[A-Z][A-Z0-9_]+: ")
+CODE = re.compile(r"^[A-Z][A-Z0-9_]+: ")
+_FLAG = re.compile(r"(--[a-z][a-z0-9-]*)")
 _LENGTH = "1 + accepted drafts / verify steps"
 _STEP = "busy time / verify steps"
 
@@ -118,9 +119,19 @@ def _small(reading: Reading, point: Point) -> tuple[Rich, ...]:
         lines.append(rich("older run"))
     if point.excluded_reason:
         # The finding's code is named once, beside the root cause and in the data quality section.
-        reason = _CODE.sub("", point.excluded_reason)
-        lines.append(rich("excluded: ", quote(reason, "evidence.excluded_reason", [point.run_id])))
+        reason = CODE.sub("", point.excluded_reason)
+        lines.append(rich("excluded: ", *_with_flags(reason, point.run_id)))
     return tuple(lines)
+
+
+def _with_flags(reason: str, run_id: str) -> list[Part]:
+    """Return a reason in which flags are set as flags, so that none is broken at its dashes."""
+    parts = _FLAG.split(reason)
+    return [
+        code(part) if _FLAG.fullmatch(part) else quote(part, "evidence.excluded_reason", [run_id])
+        for part in parts
+        if part
+    ]
 
 
 def _throughput(point: Point, decimals: int) -> Rich:

@@ -142,6 +142,7 @@ def _step_time(data: StepTimeData) -> dict[str, Any]:
         y=[*(part.length_ms for part in data.parts), data.total_ms],
         measure=[*("relative" for _ in data.parts), "total"],
         text=[*(part.text.text for part in data.parts), data.total_text.text],
+        hovertemplate="%{x}: %{text}<extra></extra>",
         connector={"line": {"color": GREY}},
         increasing={"marker": {"color": BLUE}},
         totals={"marker": {"color": GREY}},
@@ -204,7 +205,17 @@ def _fan_traces(data: ScalingData) -> list[Any]:
         for name, lows, highs, fill in bands
     ]
     median = [point.median for point in data.fan]
-    return [*traces, go.Scatter(name="median", x=sizes, y=median, mode="lines", line={"color": BLUE, "dash": "dash"})]
+    return [
+        *traces,
+        go.Scatter(
+            name="median",
+            x=sizes,
+            y=median,
+            mode="lines",
+            line={"color": BLUE, "dash": "dash"},
+            hovertemplate="%{x:,} samples: %{y:.2f} tokens a step<extra>median forecast</extra>",
+        ),
+    ]
 
 
 def _size_traces(data: ScalingData) -> list[Any]:
@@ -218,6 +229,7 @@ def _size_traces(data: ScalingData) -> list[Any]:
             y=[point.value for point in data.points],
             error_y=_errors([(point.value, point.low, point.high) for point in data.points]),
             marker={"color": BLUE, "size": 11},
+            hovertemplate="%{x:,} samples: %{y:.2f} tokens a step<extra>measured</extra>",
         )
     ]
     for name, symbol, points in (("published", "square-open", data.references), ("left out", "x", data.excluded)):
@@ -230,6 +242,7 @@ def _size_traces(data: ScalingData) -> list[Any]:
                     y=[point.value for point in points],
                     text=[_plain(point.label) for point in points],
                     marker={"color": GREY, "size": 9, "symbol": symbol},
+                    hovertemplate="%{text}, %{x:,} samples: %{y:.2f} tokens a step<extra></extra>",
                 )
             )
     return traces
@@ -261,7 +274,7 @@ def _load(data: LoadData) -> dict[str, Any]:
             y=[point.speedup for point in series.points],
             error_y=_errors([(point.speedup, point.low, point.high) for point in series.points]),
             line={"width": 3 if series.lead else 1.5, "dash": "solid" if series.lead else "dot"},
-            hovertemplate="%{x} streams: %{y:.3f} times the baseline<extra>%{fullData.name}</extra>",
+            hovertemplate="at %{x}: %{y:.3f} times the baseline<extra>%{fullData.name}</extra>",
         )
         for series in data.series
     ]

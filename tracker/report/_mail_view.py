@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tracker.report import format as fmt
 from tracker.report import numbers as num
-from tracker.report._brief import pays
+from tracker.report._brief import experiment_cost, first_stage, pays
 from tracker.report._evidence_table import evidence_tables
 from tracker.report._fig_gap import gap_figure
 from tracker.report._section_options import horizon_caption, options_table
 from tracker.report._verdict_text import WORDS, headline
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, capital, number, quote, rich, sentence
+from tracker.report.spans import Part, Rich, capital, known, number, quote, rich, sentence
 from tracker.report.view import MailView
 from tracker.report.view_parts import Cell, RowHead, TableRow, TableView
 
@@ -37,7 +37,9 @@ def _subject(reading: Reading) -> str:
     if best is not None and base is not None and reading.state in ("slower", "faster", "undecided"):
         pieces.append(f" ({num.tok_s(best).text} against {num.tok_s(base).text} tok/s)")
     option = reading.top_option
-    if reading.state == "slower" and option is not None and pays(option) and option.cost_gpu_hours is not None:
+    if reading.state == "slower" and first_stage(reading):
+        pieces.append(f". Asked: {experiment_cost(known(reading.decision.next_experiment)).text} of testing")
+    elif reading.state == "slower" and option is not None and pays(option) and option.cost_gpu_hours is not None:
         pieces.append(f". Asked: {option.cost_gpu_hours:,.0f} GPU-hours")
     campaign = reading.analysis.campaign
     return f"[{campaign.name}] {''.join(pieces)}"

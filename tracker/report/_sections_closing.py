@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tracker.analysis.results import HorizonChoice, Note, SharedFinding
 from tracker.report import format as fmt
 from tracker.report._brief import experiment_chance, experiment_cost
+from tracker.report._section_assessment import MAX_DIAGNOSES
 from tracker.report.reading import Reading
 from tracker.report.spans import Part, Rich, Span, capital, code, label, number, quote, rich, sentence, strong
 from tracker.report.view_parts import (
@@ -21,6 +23,8 @@ from tracker.report.view_parts import (
     TableRow,
     TableView,
 )
+
+_LAUNCH = re.compile(r":\s+(?=(?:\S*python\S* -m|vllm serve|docker )\s*\S)")
 
 
 def next_experiment(reading: Reading) -> Section | None:
@@ -169,7 +173,10 @@ def data_quality(reading: Reading) -> Section:
     """Return what a reader must know about the data: runs used and left out, findings, notes."""
     items: list[tuple[str, Rich]] = [("Runs", _counts(reading))]
     items.extend(_findings(reading))
-    items.extend(_fact(reading, note, "data_quality") for note in reading.analysis.data_quality)
+    told = {item.message for item in reading.analysis.diagnoses[:MAX_DIAGNOSES]}
+    told |= {item.message for item in reading.analysis.changes}
+    notes = [note for note in reading.analysis.data_quality if note.message not in told]
+    items.extend(_fact(reading, note, "data_quality") for note in notes)
     said = " ".join(note.message for note in reading.analysis.data_quality).lower()
     for text in reading.analysis.campaign.untested:
         if text.lower() not in said:
@@ -198,8 +205,16 @@ def _finding(reading: Reading, group: list[SharedFinding]) -> tuple[str, Rich]:
     if cause is not None and finding.voids and set(run_ids) <= set(cause.run_ids):
         return term, rich(*start, "follows from the root cause above.")
     others: Part = " Similar on the other runs." if len(group) > 1 else ""
-    fix: Part = rich(" Fix: ", quote(finding.fix, f"findings[{finding.code}].fix")) if finding.fix else ""
+    fix: Part = rich(" Fix: ", _short_fix(finding.fix, f"findings[{finding.code}].fix")) if finding.fix else ""
     return term, rich(*start, text, others, fix)
+
+
+def _short_fix(fix: str, source: str) -> Rich:
+    """Return what to do; a whole launch command stays in memo.json, where it can be copied from."""
+    head = _LAUNCH.split(fix)[0]
+    if head == fix or not head:
+        return sentence(quote(fix, source))
+    return rich(quote(head, source), "; the whole command is in memo.json.")
 
 
 def _quality_heading(reading: Reading) -> Rich:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from tracker.analysis.results import Point
 from tracker.report import format as fmt
+from tracker.report._evidence_table import CODE
 from tracker.report._explore_figures import interactive
 from tracker.report.jinja import environment
 from tracker.report.view import MemoView, RunRow
@@ -113,7 +114,7 @@ def _row(point: Point, run: RunRow, *, anchor: str | None) -> ExploreRow:
         _number(bar, 3),
         _number(needs, 1),
         _number(point.prompts, 0),
-        _words(point.excluded_reason),
+        _words(None if point.excluded_reason is None else CODE.sub("", point.excluded_reason)),
     )
     return ExploreRow(run=run, cells=cells, excluded=point.excluded_reason is not None, anchor=anchor)
 
