@@ -8,12 +8,12 @@ from datetime import timedelta, tzinfo
 from pathlib import Path
 
 from tracker.resources import experiments_dir
-from tracker.workflows.campaign_file import FILE_NAME, read_campaign
 from tracker.workflows.log_run import LogRequest, log_run
 from tracker.workflows.report import Memo, ReportRequest, write_reports
 from tracker.workflows.session import Session
 
 STORE_FOLDER = "store"
+EXAMPLES = ("h200-tiny-llama", "kimi-k2.5-eagle3")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +52,5 @@ def run_demo(out: Path, session: Session, zone: tzinfo) -> DemoResult:
 
 
 def _examples() -> tuple[Path, ...]:
-    """Return the example campaigns that come with measurements; one without is still to be run."""
-    folders = sorted(path.parent for path in experiments_dir().glob(f"*/{FILE_NAME}"))
-    return tuple(folder for folder in folders if read_campaign(folder).inputs)
+    """Return the example campaigns."""
+    return tuple(experiments_dir() / name for name in EXAMPLES)

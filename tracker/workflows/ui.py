@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from tracker.store.mlflow_view import VIEW_ID
 from tracker.workflows.session import Session
 
 # Without these a plain `mlflow server` is 16 processes, three quarters of a minute from start to first page.
@@ -53,5 +54,10 @@ def serve_ui(plan: UiPlan, session: Session) -> int:
 
 
 def _address(base: str, experiment_id: str | None) -> str:
+    """Return the page's address.
+
+    MLflow 3.17 reads the query behind the `#` route: in front of it, the interface made for agents opens.
+    """
     page = f"experiments/{experiment_id}/runs" if experiment_id else "experiments"
-    return f"{base.rstrip('/')}/?workflowType=machine_learning#/{page}"
+    view = f"&viewStateShareKey={VIEW_ID}" if experiment_id else ""
+    return f"{base.rstrip('/')}/#/{page}?workflowType=machine_learning{view}"
