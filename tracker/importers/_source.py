@@ -175,7 +175,7 @@ def parse_yaml(content: bytes, path: Path, *, limit_bytes: int) -> Any:
     Raises:
         InputError: It is no YAML, or larger than a document of its kind.
     """
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
     if len(content) > limit_bytes:
         raise InputError(

@@ -107,7 +107,7 @@ def _points(record: bytes, path: Path, offset: int) -> list[MetricPoint]:
     Raises:
         InputError: It is no event.
     """
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from google.protobuf.message import DecodeError
 
     event = _event_class()()
     try:
@@ -145,7 +145,7 @@ def _event_class() -> Any:
 
     protobuf comes with MLflow; tensorboard itself would bring a web server for these six fields.
     """
-    from google.protobuf import (  # type: ignore[import-untyped]
+    from google.protobuf import (
         descriptor_pb2,
         descriptor_pool,
         message_factory,
