@@ -78,7 +78,10 @@ def history_figure(reading: Reading) -> FigureView | None:
         source=_source(reading, placed),
         title="Throughput of every run over time against the baseline",
         description=_description(data),
-        drawn=rich("Squares: runs without speculation; discs: with a drafter; crosses: left out of the fits."),
+        drawn=rich(
+            "Squares: runs without speculation; discs: with a drafter; crosses: left out of the fits. "
+            "Where marks crowd, some go without a name."
+        ),
         keys=(Key(mark="measured", text=rich("measured")), Key(mark="bar", text=rich("baseline to beat"))),
     )
 

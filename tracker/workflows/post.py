@@ -71,10 +71,11 @@ class Post:
             if isinstance(error, delivery.PartlyDeliveredError):
                 delivery.only_to(message, error.refused)
             kept = delivery.keep(message, self.outbox)
+            later = f"run `tracker report --resend` (it waits in {kept})"
             return DeliveryError(
                 f"the memo is written but was not mailed{' to all' if partly else ''}: {error.message}",
                 where=error.where,
-                hint=f"{error.hint}; then `tracker report --resend` (it waits in {kept})" if error.hint else None,
+                hint=f"{error.hint}; then {later}" if error.hint else f"R{later[1:]}",
             )
         return None
 

@@ -11,6 +11,7 @@ from tracker.report.charts.scale import Scale, covering, ticks_of
 from tracker.report.figures import HistoryData, HistoryPoint
 
 _TOP, _BOTTOM = 34.0, 214.0
+_LABEL_WIDTH, _LABEL_HEIGHT = 7.0, 13.0  # per cent, pixels
 _MARKS = {
     "baseline": ("square", "fi pk"),
     "contender": ("disc", "fb pk"),
@@ -31,13 +32,16 @@ def draw_history(data: HistoryData) -> Drawing:
         marks.append(Text(x=0, y=y.at(value) - 4, text=_tick(value, y.high), css="t2 tick halo"))
     bar = y.at(data.bar)
     marks.append(Line(x1=0, y1=bar, x2=100, y2=bar, css="bar"))
-    marks.append(Text(x=100, y=bar - 6, text=data.bar_text.text, css="t2 b halo", anchor="end"))
+    marks.append(Text(x=50, y=bar - 6, text=data.bar_text.text, css="t2 b halo", anchor="middle"))
     for change in data.changes:
         at = x.at((change.at - first).total_seconds())
         marks.append(Line(x1=at, y1=_TOP - 12, x2=at, y2=_BOTTOM, css="sm dash3"))
         marks.append(Text(x=at, y=_TOP - 18, text=change.letter, css="b", anchor="middle"))
-    for point in data.points:
-        marks += _point(point, x.at((point.at - first).total_seconds()), y)
+    places = [(x.at((point.at - first).total_seconds()), y.at(point.value)) for point in data.points]
+    for point, (left, top) in zip(data.points, places, strict=True):
+        shape, css = _MARKS[point.kind]
+        marks.append(Glyph(x=left, y=top, shape=shape, css=css))
+    marks += _labels(data.points, places)
     marks += _dates(first, last, x)
     marks.append(Text(x=0, y=12, text=data.unit, css="t2"))
     return Drawing(height=244, marks=tuple(marks))
@@ -58,16 +62,21 @@ def _tick(value: float, high: float) -> str:
     return fmt.fixed(value, 0 if high >= 20 else 1 if high >= 5 else 2)
 
 
-def _point(point: HistoryPoint, x: float, y: _Vertical) -> list[Mark]:
-    shape, css = _MARKS[point.kind]
-    marks: list[Mark] = [Glyph(x=x, y=y.at(point.value), shape=shape, css=css)]
-    if point.label:
+def _labels(points: Sequence[HistoryPoint], places: Sequence[tuple[float, float]]) -> list[Mark]:
+    """Return the names that do not run into one another; the best contender's and the left-out ones' come first."""
+    order = sorted(range(len(points)), key=lambda index: points[index].kind in ("baseline", "contender"))
+    taken: list[tuple[float, float]] = []
+    marks: list[Mark] = []
+    for index in order:
+        point, (left, top) = points[index], places[index]
+        crowded = any(abs(left - x) < _LABEL_WIDTH and abs(top - y) < _LABEL_HEIGHT for x, y in taken)
+        if not point.label or crowded:
+            continue
+        taken.append((left, top))
         bold = " b" if point.kind == "best" else ""
-        anchor: Anchor = "end" if x > 88 else "start"
-        shift = -9 if x > 88 else 9
-        marks.append(
-            Text(x=x, y=y.at(point.value) + 4, text=point.label, css=f"t2 halo{bold}", anchor=anchor, dx=shift)
-        )
+        anchor: Anchor = "end" if left > 88 else "start"
+        shift = -9 if left > 88 else 9
+        marks.append(Text(x=left, y=top + 4, text=point.label, css=f"t2 halo{bold}", anchor=anchor, dx=shift))
     return marks
 
 
