@@ -13,9 +13,13 @@ from tests.report.founding_options import founding_decision
 from tests.report.h200 import h200, h200_decision
 from tracker.analysis.results import NextExperiment
 from tracker.domain.estimate import Estimate
-from tracker.report import EarlierMemo, MemoView, build, render_text
+from tracker.report import EarlierMemo, MemoView, build, render_html, render_text
+from tracker.report.charts import draw
+from tracker.report.charts.marks import Line
+from tracker.report.figures import OptionRow, OptionsData
 from tracker.report.memo_json import payload
 from tracker.report.past import Calibration, Expectation, Outcome, calibration, fair_range
+from tracker.report.spans import Span
 from tracker.report.view_parts import FigureView, TableView
 
 
@@ -135,6 +139,38 @@ def test_dear_or_worthless_experiment_does_not_delay_the_leader(cost: float | No
 
     expected = "Move production back to the plain server and spend 790 GPU-hours on option A?"
     assert expected == view.brief[0].lead.text
+
+
+def test_decider_and_note_come_out_as_text() -> None:
+    hostile = "<script>alert(1)</script>{{ 7 * 7 }}\r\nBcc: x@evil.example \u202eabc"
+    taken = {"option": "keep_baseline", "by": hostile, "note": hostile, "decided_at": "2026-11-30T12:00:00+00:00"}
+    before = EarlierMemo(content=payload(MEMOS["founding"]()), decision=taken)
+    view = build(founding(), founding_decision(), context(earlier=(before,), memo_number=2))
+    page = render_html(view)
+
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;{{ 7 * 7 }}" in page
+    assert "\u202e" not in page + render_text(view)
+    assert "\nBcc" not in render_text(view)
+
+
+@pytest.mark.parametrize("cost", [0.0, 790.0, None])
+def test_cost_of_an_option_reaches_as_far_below_zero_as_it_can_lose(cost: float | None) -> None:
+    row = OptionRow(
+        letter="A",
+        label="x",
+        mean=100.0,
+        low=-50.0,
+        high=300.0,
+        text=Span(text="+100"),
+        lead=False,
+        known=False,
+        cost=cost,
+    )
+    lines = [mark for mark in draw(OptionsData(rows=(row,))).marks if isinstance(mark, Line) and mark.css == "gap"]
+
+    assert len(lines) == (1 if cost else 0)
+    assert all(line.x1 < line.x2 for line in lines)
 
 
 def test_many_options_are_cut_to_the_best_of_each_kind_and_the_rest_is_counted() -> None:

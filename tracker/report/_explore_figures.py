@@ -258,7 +258,8 @@ def _options(data: OptionsData) -> dict[str, Any]:
         x=[row.mean for row in rows],
         error_x=_errors([(row.mean, row.low, row.high) for row in rows]),
         marker={"color": BLUE, "size": 10, "symbol": ["circle" if row.known else "circle-open" for row in rows]},
-        hovertemplate="%{y}: %{x:,.0f} GPU-hours<extra></extra>",
+        customdata=["not known" if row.cost is None else f"{row.cost:,.1f}" for row in rows],
+        hovertemplate="%{y}: %{x:,.0f} GPU-hours, cost %{customdata}<extra></extra>",
     )
     return _figure([dots], height=90 + 30 * len(rows), x_title="net value, GPU-hours", shapes=_line_at(0.0))
 

@@ -94,7 +94,7 @@ def options_figure(reading: Reading) -> FigureView | None:
         answer=_answer(rows),
         data=OptionsData(rows=rows),
         source=_source(reading, rows),
-        drawn=rich("Open dots: predicted mean; bars: 80 % interval."),
+        drawn=rich("Open dots: predicted mean; bars: 80 % interval; dotted: the cost, lost where an option fails."),
         title="Net value of the options in GPU-hours against keeping the baseline",
         description=_description(reading, rows),
     )
@@ -116,6 +116,7 @@ def _option_row(reading: Reading, option: OptionAssessment) -> OptionRow:
         text=_net(option),
         lead=estimate.low is not None and estimate.low > 0,
         known=_exact(option),
+        cost=option.cost_gpu_hours,
     )
 
 

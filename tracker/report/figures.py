@@ -331,6 +331,8 @@ class OptionRow:
     """Whether its interval lies above zero."""
     known: bool
     """Filled mark: nothing is spent or the speed is measured."""
+    cost: float | None = None
+    """GPU-hours that are lost where it fails; None where not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ def draw_options(data: OptionsData) -> Drawing:
     values = [0.0]
     for row in data.rows:
         values += [part for part in (row.mean, row.low, row.high) if part is not None]
+        values.append(-row.cost if row.cost is not None else 0.0)
     low, high = covering(values, pad=0.06)
     scale = Scale(low=low, high=high)
     zero = scale.at(0.0)
@@ -40,6 +41,8 @@ def _row(row: OptionRow, scale: Scale, y: float) -> list[Mark]:
         Text(x=100, y=y + 16, text=row.text.text, css=f"halo{bold}", anchor="end"),
         Line(x1=zero, y1=middle - 9, x2=zero, y2=middle + 9, css="bar"),
     ]
+    if row.cost:
+        marks.append(Line(x1=scale.at(-row.cost), y1=middle + 7, x2=zero, y2=middle + 7, css="gap"))
     if row.low is not None and row.high is not None:
         left, right = scale.at(row.low), scale.at(row.high)
         marks.append(Line(x1=left, y1=middle, x2=right, y2=middle, css="sb wide"))
