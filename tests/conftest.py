@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from tests.fixtures_mlflow import empty_database, mlflow_server
+from tests.fixtures_mlflow import empty_database, mlflow_server, postgres, postgres_server
 
-__all__ = ["empty_database", "mlflow_server"]
+__all__ = ["empty_database", "mlflow_server", "postgres", "postgres_server"]
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

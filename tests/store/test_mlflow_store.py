@@ -21,7 +21,7 @@ from tracker.store.mlflow_store import MlflowStore
 MakeRun = Callable[..., LoggedRun]
 
 
-@pytest.fixture(params=["sqlite", "server"])
+@pytest.fixture(params=["sqlite", "server", pytest.param("postgres", marks=pytest.mark.slow)])
 def mlflow_store(request: pytest.FixtureRequest) -> MlflowStore:
     found: MlflowStore = request.getfixturevalue(f"{request.param}_store")
     return found

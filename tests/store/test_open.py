@@ -67,6 +67,16 @@ def test_what_cannot_hold_runs_is_refused_with_what_can(uri: str) -> None:
     assert caught.value.where == "--tracking-uri"
 
 
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "mysql", "mssql+pyodbc"])
+def test_a_database_without_a_place_for_artifacts_is_refused_with_the_command_that_gives_it_one(scheme: str) -> None:
+    with pytest.raises(
+        StoreError, match=r"no place for artifacts. Start `mlflow server --backend-store-uri`"
+    ) as caught:
+        resolve_uri(f"{scheme}://maria:secret@db:5432/mlflow", environ={})
+
+    assert "secret" not in str(caught.value)
+
+
 def test_credentials_are_used_and_never_shown() -> None:
     uri = "https://maria:secret@host:5000/path"
 

@@ -19,7 +19,11 @@ LOCKED = re.compile(r"database (table )?is locked", re.IGNORECASE)
 CONTENDED = re.compile(
     r"UNIQUE constraint failed|duplicate key value|Duplicate entry|Current state is deleted|deadlock", re.IGNORECASE
 )
-REFUSED = re.compile(r"error code 40[13]\b|\b40[13] Client Error|PERMISSION_DENIED|UNAUTHENTICATED")
+UNKNOWN_USER = re.compile(r"error code 401\b|\b401 Client Error|UNAUTHENTICATED")
+FORBIDDEN = re.compile(r"error code 403\b|\b403 Client Error|PERMISSION_DENIED")
+# An address with a password in it, or a gateway's page that repeats what was sent.
+CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@|\b(?:Bearer|Basic) [\w.~+/=:-]+")
+ANSWERED = re.compile(r"\s*Response body: .*", re.DOTALL)
 NO_SUCH_PAGE = re.compile(r"error code (404|501)\b|\b404 Client Error|ENDPOINT_NOT_FOUND")
 SQL_DETAILS = re.compile(r"\s*\[SQL:.*", re.DOTALL)
 NOT_FOUND = "RESOURCE_DOES_NOT_EXIST"
@@ -51,7 +55,7 @@ def store_errors(doing: str, *, where: str) -> Iterator[None]:
     except (requests.ConnectionError, requests.Timeout) as error:
         raise _down(doing, where) from error
     except requests.RequestException as error:
-        raise StoreError(f"{doing}: {_one_line(error)}", where=where, hint=_advice(str(error))) from error
+        raise _from_mlflow(error, None, doing, where) from error
     except sqlalchemy.exc.SQLAlchemyError as error:
         raise _from_mlflow(error, None, doing, where) from error
     except OSError as error:
@@ -64,6 +68,9 @@ def store_errors(doing: str, *, where: str) -> Iterator[None]:
 
 def _from_mlflow(error: Exception, code: str | None, doing: str, where: str) -> StoreError:
     text = str(error)
+    if UNKNOWN_USER.search(text):
+        # The rest of MLflow's words is the server's page, which may repeat what was sent.
+        return StoreError(f"{doing}: the server refuses the credentials (401)", where=where, hint=_advice(text))
     if code == NOT_FOUND:
         return RunNotFoundError(f"{doing}: {_one_line(error)}", where=where)
     if LOCKED.search(text):
@@ -86,8 +93,16 @@ def _down(doing: str, where: str) -> StoreDownError:
 
 
 def _advice(text: str) -> str | None:
-    if REFUSED.search(text):
-        return "Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN"
+    if UNKNOWN_USER.search(text):
+        return (
+            "Set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN; where they are set, "
+            "they are wrong (user and password go first)"
+        )
+    if FORBIDDEN.search(text):
+        return (
+            "Use credentials that may do this (MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or "
+            "MLFLOW_TRACKING_TOKEN), or ask whoever runs the server"
+        )
     if NO_SUCH_PAGE.search(text):
         return "Check the address; the server must be MLflow 3 or newer"
     if "certificate" in text.lower():
@@ -98,5 +113,8 @@ def _advice(text: str) -> str | None:
 
 
 def _one_line(error: Exception) -> str:
-    text = " ".join(SQL_DETAILS.sub("", str(error)).split())
+    text = str(error)
+    if FORBIDDEN.search(text):
+        text = ANSWERED.sub("", text)
+    text = CREDENTIALS.sub("", " ".join(SQL_DETAILS.sub("", text).split()))
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 from tracker.errors import StoreError
 from tracker.store.failures import StoreDownError
 from tracker.store.mlflow_errors import store_errors
-from tracker.store.mlflow_schema import prepare_database, prepare_sqlite
+from tracker.store.mlflow_schema import prepare_sqlite
 
 if TYPE_CHECKING:
     from tracker.store.mlflow_store import MlflowStore
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 URI_VARIABLES = ("TRACKER_TRACKING_URI", "MLFLOW_TRACKING_URI")
 DATABASE_NAME = "mlflow.db"
 ARTIFACT_FOLDER = "artifacts"
+DATABASES = ("postgres", "postgresql", "mysql", "mariadb", "mssql", "oracle")
 CONNECT_SECONDS = 4.0
 FIRST_ANSWER_SECONDS = 10.0
 # MLflow reads its settings from the process environment. What the user has set stays.
@@ -155,8 +156,6 @@ def connect(uri: str) -> Any:
                 _require_answer(uri)
             elif (path := sqlite_path(uri)) is not None:
                 prepare_sqlite(path, artifact_root=path.parent / ARTIFACT_FOLDER)
-            else:
-                prepare_database(uri)
             return MlflowClient(tracking_uri=uri)
 
 
@@ -204,8 +203,13 @@ def _resolved(uri: str, source: str) -> ResolvedUri:
     scheme = urlsplit(uri).scheme
     if is_server(uri):
         return ResolvedUri(uri=uri.rstrip("/"), source=source)
-    if scheme.partition("+")[0] in ("postgresql", "mysql", "mssql"):
-        return ResolvedUri(uri=uri, source=source)
+    if scheme.partition("+")[0] in DATABASES:
+        # MLflow would put the artifacts, and with them every record, into a folder of whoever logs.
+        raise StoreError(
+            f"{without_credentials(uri)!r} is a database, and has no place for artifacts",
+            where=source,
+            hint="Start `mlflow server --backend-store-uri` on it and name the server's http:// address",
+        )
     raise StoreError(
         f"{without_credentials(uri)!r} is no store that tracker can use",
         where=source,

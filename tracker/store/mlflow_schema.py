@@ -7,15 +7,13 @@ at the first read, which locks out every older client (measured; research page, 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from filelock import FileLock, Timeout
 
@@ -52,36 +50,6 @@ def prepare_sqlite(path: Path, *, artifact_root: Path) -> None:
                 _create_sqlite(path, artifact_root)
                 return
     _require_current(tables, where=str(path), backup=f"cp '{path}' '{path}.backup'", uri=f"sqlite:///{path}")
-
-
-def prepare_database(uri: str) -> None:
-    """Do the same for a database that is reached directly, such as PostgreSQL.
-
-    Raises:
-        StoreError: Unreachable, or a schema of another MLflow version.
-    """
-    import sqlalchemy
-
-    where = sqlalchemy.make_url(uri).render_as_string(hide_password=True)
-    try:
-        engine = sqlalchemy.create_engine(uri)
-    except (ImportError, sqlalchemy.exc.ArgumentError) as error:
-        raise StoreError(
-            f"no driver for this database: {error}", where=where, hint="For PostgreSQL: pip install 'psycopg[binary]'"
-        ) from error
-    try:
-        tables = _tables(engine)
-        if _state(tables) == "absent":
-            digest = hashlib.sha256(uri.encode()).hexdigest()[:16]
-            with _creation_lock(Path(tempfile.gettempdir()) / f"tracker-schema-{digest}.lock", where):
-                if _state(_tables(engine)) == "absent":
-                    _initialise(uri, artifact_root=None)
-                tables = _tables(engine)
-    except sqlalchemy.exc.SQLAlchemyError as error:
-        raise StoreError(f"the database cannot be used: {error.__cause__ or error}", where=where) from error
-    finally:
-        engine.dispose()
-    _require_current(tables, where=where, backup="pg_dump (or your database's own tool)", uri=where)
 
 
 def upgrade_sqlite(path: Path) -> Path:
@@ -135,17 +103,6 @@ def _sqlite_tables(path: Path) -> Tables | None:
             f"the file is no SQLite database: {error}", where=str(path), hint="Name another file or move this one away"
         ) from error
     return Tables(names=frozenset(names), revision=str(rows[0][0]) if rows else None)
-
-
-def _tables(engine: Any) -> Tables | None:
-    import sqlalchemy
-    from alembic.migration import MigrationContext
-
-    names = frozenset(sqlalchemy.inspect(engine).get_table_names())
-    if not names:
-        return None
-    with engine.connect() as connection:
-        return Tables(names=names, revision=MigrationContext.configure(connection).get_current_revision())
 
 
 def _state(tables: Tables | None) -> SchemaState:
@@ -231,8 +188,8 @@ def _create_sqlite(path: Path, artifact_root: Path) -> None:
         ) from error
 
 
-def _initialise(uri: str, *, artifact_root: Path | None) -> None:
+def _initialise(uri: str, *, artifact_root: Path) -> None:
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    store = SqlAlchemyStore(uri, str(artifact_root) if artifact_root else "./artifacts")
+    store = SqlAlchemyStore(uri, str(artifact_root))
     store.engine.dispose()

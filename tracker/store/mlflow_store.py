@@ -1,4 +1,4 @@
-"""MLflow as the home of every run: embedded SQLite, a tracking server, or a database reached directly."""
+"""MLflow as the home of every run: embedded SQLite or a tracking server."""
 
 from __future__ import annotations
 
