@@ -10,13 +10,13 @@ from tracker.report.figures import (
     DotRowsData,
     FigureData,
     GapData,
-    HistoryData,
     LoadData,
     OptionsData,
     ScalingData,
     StepTimeData,
     ThroughputData,
 )
+from tracker.report.figures_history import HistoryData
 
 BLUE, ORANGE, GREY = "#3b82c4", "#d2691e", "#8a949c"
 _WAY = (BLUE, ORANGE, "#59626a", "#8d6ab8", "#2f8f83", "#b58900")

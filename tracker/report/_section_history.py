@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from tracker.analysis.results import Point, StepChange
 from tracker.report import format as fmt
 from tracker.report import numbers as num
-from tracker.report.figures import HistoryChange, HistoryData, HistoryPoint
+from tracker.report.figures_history import HistoryChange, HistoryData, HistoryPoint
 from tracker.report.naming import letter
 from tracker.report.reading import Reading
 from tracker.report.spans import Part, Rich, Span, known, label, number, quote, rich, sentence

@@ -10,7 +10,7 @@ from typing import Any
 from tracker.report import format as fmt
 from tracker.report.charts import draw
 from tracker.report.clean import clean_text
-from tracker.report.figures import HistoryData, HistoryPoint
+from tracker.report.figures_history import HistoryData, HistoryPoint
 from tracker.report.jinja import environment
 from tracker.report.spans import Span
 

@@ -16,7 +16,6 @@ from tracker.report.figures import (
     DotRowsData,
     FigureData,
     GapData,
-    HistoryData,
     LoadData,
     OptionsData,
     ScalingData,
@@ -25,6 +24,7 @@ from tracker.report.figures import (
     StripData,
     ThroughputData,
 )
+from tracker.report.figures_history import HistoryData
 
 
 def draw(data: FigureData) -> Drawing:

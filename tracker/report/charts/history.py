@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from tracker.report import format as fmt
 from tracker.report.charts.marks import Anchor, Drawing, Glyph, Line, Mark, Text
 from tracker.report.charts.scale import Scale, covering, ticks_of
-from tracker.report.figures import HistoryData, HistoryPoint
+from tracker.report.figures_history import HistoryData, HistoryPoint
 
 _TOP, _BOTTOM = 34.0, 214.0
 _LABEL_WIDTH, _LABEL_HEIGHT = 7.0, 13.0  # per cent, pixels
