@@ -159,9 +159,9 @@ def _h200_run(folder: Path, name: str, trainings: Mapping[int, Training], covera
     lines = (folder / name / "requests.jsonl").read_text(encoding="utf-8").splitlines()
     entries = [json.loads(line) for line in lines]
     info = json.loads((folder / name / "server_info.json").read_text(encoding="utf-8"))
-    rows = tuple(_h200_row(entry) for entry in entries if "meta_info" in entry)
+    rows = tuple(h200_row(entry) for entry in entries if "meta_info" in entry)
     walls = {(entry["concurrency"], entry["rep"]): entry["wall_s"] for entry in entries if "wall_s" in entry}
-    cells = [cell for load in H200_LOADS for cell in _h200_cells(rows, walls, load)]
+    cells = [cell for load in H200_LOADS for cell in h200_cells(rows, walls, load)]
     speculative = "eagle" in name
     samples = int(name.split("-d")[1].split("-")[0]) if speculative else None
     first = min(entry["meta_info"]["request_received_ts"] for entry in entries if "meta_info" in entry)
@@ -193,14 +193,15 @@ def _h200_run(folder: Path, name: str, trainings: Mapping[int, Training], covera
     return StoredRun(run_id=name, record=record, requests=rows)
 
 
-def _h200_row(entry: Mapping[str, Any]) -> RequestRow:
+def h200_row(entry: Mapping[str, Any]) -> RequestRow:
+    """Return one answered request of `requests.jsonl`."""
     meta = entry["meta_info"]
     histogram = meta.get("spec_correct_drafts_histogram")
     return RequestRow(
         prompt_key=f"weak:{entry['category']}:{meta['prompt_tokens']}",
         category=entry["category"],
         concurrency=entry["concurrency"],
-        repeat=entry["rep"],
+        repeat=entry["rep"] if "rep" in entry else entry["repeat"],
         input_tokens=meta["prompt_tokens"],
         output_tokens=meta["completion_tokens"],
         cached_input_tokens=meta["cached_tokens"],
@@ -212,7 +213,8 @@ def _h200_row(entry: Mapping[str, Any]) -> RequestRow:
     )
 
 
-def _h200_cells(rows: Sequence[RequestRow], walls: Mapping[tuple[int, int], float], load: int) -> list[Measurement]:
+def h200_cells(rows: Sequence[RequestRow], walls: Mapping[tuple[int, int], float], load: int) -> list[Measurement]:
+    """Return the pooled cell of one load, and one cell a repeat where there are several."""
     passes: dict[int, list[RequestRow]] = defaultdict(list)
     for row in rows:
         if row.concurrency == load:

@@ -115,14 +115,15 @@ def test_sizes_of_different_mixes_are_no_curve() -> None:
         BASE,
         drafter(1_000, "1.60", mix="chat", epochs=3),
         drafter(10_000, "2.10", mix="code", epochs=3),
-        drafter(100_000, "2.50", mix="code", epochs=3),
+        drafter(100_000, "2.50", mix="maths", epochs=3),
     )
 
     assert found.scaling.status == "refused"
     assert found.scaling.reason is not None
-    assert "data mix: chat and code" in found.scaling.reason
+    assert "data mix: chat, code and maths" in found.scaling.reason
     assert found.scaling.cure is not None
     assert found.scaling.forecast == ()
+    assert found.scaling.beside == ()
 
 
 def test_three_sizes_trained_alike_over_two_decades_are_a_forecast() -> None:

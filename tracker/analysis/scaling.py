@@ -19,20 +19,14 @@ from tracker.analysis.results import (
     BreakEven,
     Configuration,
     ForecastPoint,
+    HoldOut,
     SamplesNeeded,
     ScalingFit,
     TargetSamples,
 )
 from tracker.analysis.results.fits import ScalingStatus
-from tracker.analysis.scaling_points import (
-    SizePoint,
-    collect,
-    differences,
-    repeat_remarks,
-    repeats_unknown,
-    unknown_budget,
-    unserved_sizes,
-)
+from tracker.analysis.scaling_alike import AlikeSizes, differences, trained_alike, unknown_budget
+from tracker.analysis.scaling_points import SizePoint, collect, repeat_remarks, repeats_unknown, unserved_sizes
 from tracker.analysis.scaling_targets import MAX_SAMPLES, break_even_draws, samples_needed, target_samples
 from tracker.analysis.uncertainty import FloatArray
 from tracker.analysis.words import listed, percent, size
@@ -75,43 +69,53 @@ def analyse_scaling(
         priors: Assumptions.
         seed: Seed of the draws.
     """
-    points = collect(observations, trainings, load=load, prefer=prefer, priors=priors)
-    unserved = unserved_sizes(points, trainings)
-    if not points:
+    served = collect(observations, trainings, load=load, prefer=prefer, priors=priors)
+    unserved = unserved_sizes(served, trainings)
+    if not served:
         return Curve(fit=_no_sizes(load, unserved), points=(), chain=None)
+    alike = trained_alike(served)
+    points = alike.fitted
     configuration = points[0].observation.configuration
     bar = bars.get((configuration.label, load))
     chain, assumed = chain_of(points, priors)
     posterior = sample(measured_sizes(points), chain=chain, priors=priors, seed=seed)
-    worst = _worst_residual(points, posterior)
-    reasons = [*differences(points), *_misfit(worst, posterior)]
-    left_out = [_unserved_words(unserved)] if unserved else []
+    residuals = _residuals(points, posterior)
+    reasons = [*differences(points), *_misfit(points, residuals, posterior)]
+    left_out = [*alike.remarks(), *([_unserved_words(unserved)] if unserved else [])]
     refused = ScalingFit(
         status="refused",
         reason=" ".join([*reasons, *left_out]),
-        cure=_cure_refused(points),
+        cure=_cure_refused(alike),
         configuration=configuration,
         concurrency=load,
         points=tuple(point.shown() for point in points),
         break_even=bar,
         ceiling=chain.max_length,
         effective_sample_size=posterior.effective_draws,
-        worst_residual_se=worst,
+        worst_residual_se=max(map(abs, residuals)),
         max_acceptance=chain.max_acceptance,
         assumed_num_steps=assumed,
-        hold_out=hold_out(measured_sizes(points), chain=chain, priors=priors, seed=seed),
+        hold_out=_held_out(points, chain, priors, seed),
         unserved=unserved,
+        beside=tuple(point.shown() for point in alike.beside),
+        budget_note=alike.note(),
     )
-    fit = refused if reasons else _fitted(refused, points, posterior, seed)
-    return Curve(fit=fit, points=tuple(points), chain=chain)
+    fit = refused if reasons else _fitted(refused, alike, posterior, seed)
+    return Curve(fit=fit, points=points, chain=chain)
 
 
-def _fitted(bare: ScalingFit, points: Sequence[SizePoint], posterior: Posterior, seed: int) -> ScalingFit:
+def _held_out(points: Sequence[SizePoint], chain: Chain, priors: Priors, seed: int) -> HoldOut | None:
+    found = hold_out(measured_sizes(points), chain=chain, priors=priors, seed=seed)
+    return None if found is None else replace(found, samples=points[-1].label)
+
+
+def _fitted(bare: ScalingFit, alike: AlikeSizes, posterior: Posterior, seed: int) -> ScalingFit:
     """Return the fit with its forecast, its share of data and what qualifies it."""
+    points = alike.fitted
     share = data_share(points, posterior, seed)
     targets = () if bare.break_even is None else _targets(bare, bare.break_even, points, posterior, seed)
     needed = None if bare.break_even is None else samples_needed(posterior, bare.break_even, seed, known=targets)
-    status, reason, cure = _quality(points, share, needed, bare, posterior)
+    status, reason, cure = _quality(alike, share, needed, bare, posterior)
     return replace(
         bare,
         status=status,
@@ -207,18 +211,26 @@ def _unserved_words(unserved: tuple[int, ...]) -> str:
     )
 
 
-def _worst_residual(points: Sequence[SizePoint], posterior: Posterior) -> float:
+def _residuals(points: Sequence[SizePoint], posterior: Posterior) -> list[float]:
+    """Return each size's distance from the mean curve, in standard errors that include tau.
+
+    The prompts are the same for all sizes: their error shifts the curve and is no part of the distance.
+    """
     tau = posterior.priors.tau
-    return max(
-        abs(point.length - float(np.mean(_curve(posterior, point.samples)))) / math.hypot(point.se, tau)
+    return [
+        (point.length - float(np.mean(_curve(posterior, point.samples)))) / math.hypot(point.se, tau)
         for point in points
-    )
+    ]
 
 
-def _misfit(worst: float, posterior: Posterior) -> list[str]:
+def _misfit(points: Sequence[SizePoint], residuals: Sequence[float], posterior: Posterior) -> list[str]:
     found = []
-    if worst > _WORST_RESIDUAL_SE:
-        found.append(f"None of the three forms passes through the sizes: one lies {worst:.1f} standard errors off.")
+    worst, at = max(zip(residuals, points, strict=True), key=lambda pair: abs(pair[0]))
+    if abs(worst) > _WORST_RESIDUAL_SE:
+        found.append(
+            f"None of the three forms passes through the sizes: {size(at.label)} samples lie {abs(worst):.1f} standard "
+            f"errors {'above' if worst > 0 else 'below'} the curve, with the scatter between trainings counted in."
+        )
     if posterior.effective_draws < LEAST_EFFECTIVE_DRAWS:
         found.append(
             f"The forms hardly meet the data: {posterior.effective_draws:.0f} effective draws after refinement, "
@@ -227,23 +239,34 @@ def _misfit(worst: float, posterior: Posterior) -> list[str]:
     return found
 
 
-def _cure_refused(points: Sequence[SizePoint]) -> str:
+def _cure_refused(alike: AlikeSizes) -> str:
+    points = alike.fitted
     steps = [point.training.optimizer_steps for point in points]
     known = [step for step in steps if step is not None]
     if differences(points) and known and len(set(known)) > 1:
         most = max(known)
-        short = [size(point.samples) for point in points if point.training.optimizer_steps not in (None, most)]
+        short = [size(point.label) for point in points if point.training.optimizer_steps not in (None, most)]
         return f"Retrain the sizes {listed(short)} for {size(most)} steps, as the others, and serve them again."
     if differences(points):
         return "Train the sizes on one mix with equal passes over the data, and serve them in one configuration."
+    rising = alike.raised_by_training()
+    if rising:
+        return (
+            f"Train every size until more passes bring nothing, and serve them again on the same prompts: at "
+            f"{listed([size(samples) for samples in rising])} samples they still raise accept length, so the curve "
+            "mixes data with training cut short."
+        )
     return "Serve one more size between the measured ones, on the same prompts."
 
 
 def _quality(
-    points: Sequence[SizePoint], share: float, needed: SamplesNeeded | None, fit: ScalingFit, posterior: Posterior
+    alike: AlikeSizes, share: float, needed: SamplesNeeded | None, fit: ScalingFit, posterior: Posterior
 ) -> tuple[ScalingStatus, str | None, str | None]:
-    sizes = sorted({point.samples for point in points})
+    points = alike.fitted
+    sizes = sorted({point.label for point in points})
     reasons = []
+    if alike.drops_sizes:
+        reasons.append("Some sizes were trained differently and are in no fit.")
     if len(sizes) == 1:
         reasons.append(
             "One training size gives no slope: 0 % of the slope comes from these data, all of it from "
@@ -272,7 +295,7 @@ def _quality(
             "served on the same prompts. Range narrows the forecast more than count."
         )
     # Where the bar lies is worth saying and takes nothing from the curve.
-    remarks = [*repeat_remarks(points), *_bar_remarks(points, fit.break_even, posterior.chain)]
+    remarks = [*alike.remarks(), *repeat_remarks(points), *_bar_remarks(points, fit.break_even, posterior.chain)]
     if fit.unserved:
         remarks.append(_unserved_words(fit.unserved))
     return ("qualified" if reasons else "forecast"), (" ".join([*reasons, *remarks]) or None), cure
@@ -293,8 +316,8 @@ def _not_monotone(points: Sequence[SizePoint]) -> list[str]:
         gap = before.length - after.length
         if after.samples > before.samples and gap > 2 * math.hypot(before.se, after.se):
             return [
-                f"Accept length falls from {before.length:.2f} at {size(before.samples)} to {after.length:.2f} at "
-                f"{size(after.samples)} samples: look for over-training, another seed or another mix first."
+                f"Accept length falls from {before.length:.2f} at {size(before.label)} to {after.length:.2f} at "
+                f"{size(after.label)} samples: look for over-training, another seed or another mix first."
             ]
     return []
 
@@ -306,10 +329,10 @@ def _wide(needed: SamplesNeeded) -> bool:
 def _forecast(
     points: Sequence[SizePoint], posterior: Posterior, bar: BreakEven | None, seed: int
 ) -> tuple[ForecastPoint, ...]:
-    smallest, largest = points[0].samples, points[-1].samples
+    smallest, largest = points[0].label, points[-1].label
     goal = None if bar is None else break_even_draws(bar, len(posterior.discrepancy), seed)
     decades = range(math.floor(math.log10(smallest)), int(math.log10(MAX_SAMPLES)) + 1)
-    sizes = {step * 10**decade for decade in decades for step in _LADDER} | {point.samples for point in points}
+    sizes = {step * 10**decade for decade in decades for step in _LADDER} | {point.label for point in points}
     found = []
     for samples in sorted(value for value in sizes if smallest <= value <= MAX_SAMPLES):
         draws = posterior.lengths(samples)

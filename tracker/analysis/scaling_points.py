@@ -1,4 +1,4 @@
-"""Which runs form one scaling curve, and what forbids to read them as one."""
+"""Which runs served one configuration with drafters of several training sizes, and what is known of their data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tracker.analysis.words import listed, size
 from tracker.domain.record import RunRecord, StoredRun
 from tracker.domain.training import Training
 
-# Sizes count as trained alike while epochs, or samples seen, agree within this factor.
-_ALIKE_FACTOR = 1.5
 _FEW_REPEATS = 0.01
+# A handful of repeats does not change which size of the campaign a drafter belongs to.
+_SAME_SIZE = 0.001
 # Up to about four passes repeated data are nearly as good as new ones (Muennighoff et al. 2023, arXiv 2305.16264).
 _MOST_PASSES = 4.0
 
@@ -37,10 +37,16 @@ class SizePoint:
     se: float
     """Standard error on the fixed prompt set: rounding and verify steps; the prompts shift all sizes together."""
 
+    @property
+    def label(self) -> int:
+        """Size by which the campaign knows it: with repeats where these are at most 0.1 %, else `samples`."""
+        whole = self.training.samples
+        return whole if whole is not None and abs(whole - self.samples) <= _SAME_SIZE * whole else self.samples
+
     def shown(self) -> ScalingPoint:
         """Return the point as the memo shows it."""
         return ScalingPoint(
-            samples=self.samples,
+            samples=self.label,
             accept_length=around(self.length, Spread(sd=self.se / self.length, df=math.inf)),
             run_id=self.observation.run_id,
             optimizer_steps=self.training.optimizer_steps,
@@ -148,27 +154,6 @@ def _standard_error(item: Observation, priors: Priors) -> float:
     return math.hypot(rounding, relative * item.length.value)
 
 
-def differences(points: Sequence[SizePoint]) -> list[str]:
-    """Return what differs between sizes besides the data, each as a sentence; any of them forbids a curve."""
-    found = []
-    for name, values in (
-        ("data mix", {point.training.mix for point in points} - {None}),
-        ("target", {_target(point) for point in points} - {None}),
-    ):
-        if len(values) > 1:
-            found.append(f"The sizes differ in {name}: {listed(sorted(str(value) for value in values))}.")
-    budget = _budget_difference(points)
-    return found if budget is None else [*found, budget]
-
-
-def unknown_budget(points: Sequence[SizePoint]) -> bool:
-    """Return whether nothing says how long a size was trained, where there are several."""
-    several = len({point.samples for point in points}) > 1
-    return several and any(
-        epochs_of(point.training) is None and point.training.optimizer_steps is None for point in points
-    )
-
-
 def _repeats(training: Training) -> bool:
     share = repeated_fraction(training)
     return share is not None and share > _FEW_REPEATS
@@ -204,48 +189,3 @@ def repeat_remarks(points: Sequence[SizePoint]) -> list[str]:
             "samples would do more than these sizes show."
         )
     return found
-
-
-def _target(point: SizePoint) -> str | None:
-    target = point.observation.record.target
-    return None if target is None else target.name
-
-
-def _budget_difference(points: Sequence[SizePoint]) -> str | None:
-    epochs = [epochs_of(point.training) for point in points]
-    seen = [seen_of(point.training) for point in points]
-    known_epochs = [value for value in epochs if value is not None]
-    known_seen = [value for value in seen if value is not None]
-    if len({point.samples for point in points}) < 2:
-        return None
-    if len(known_epochs) < len(points) and len(known_seen) < len(points):
-        return _step_difference(points)
-    if _alike(known_epochs) or _alike(known_seen):
-        return None
-    steps = [point.training.optimizer_steps for point in points]
-    sizes = listed([size(point.samples) for point in points])
-    if None not in steps:
-        what = f"training steps were {listed([size(step) for step in steps if step is not None])} for {sizes} samples"
-    else:
-        what = f"passes over the data were {listed([f'{value:.1f}' for value in known_epochs])} for {sizes} samples"
-    return f"Data and training budget grew together: {what}. More data and more training cannot be told apart."
-
-
-def _step_difference(points: Sequence[SizePoint]) -> str | None:
-    """Judge by optimizer steps where the batch is not recorded: steps in proportion to samples, or equal, are clean."""
-    steps = [point.training.optimizer_steps for point in points]
-    known = [step for step in steps if step is not None]
-    if len(known) < len(points):
-        return None
-    ratios = [step / point.samples for step, point in zip(known, points, strict=True)]
-    if _alike(ratios) or _alike([float(step) for step in known]):
-        return None
-    sizes = listed([size(point.samples) for point in points])
-    return (
-        f"Data and training budget grew together: training steps were {listed([size(step) for step in known])} for "
-        f"{sizes} samples. More data and more training cannot be told apart."
-    )
-
-
-def _alike(values: Sequence[float]) -> bool:
-    return bool(values) and max(values) <= min(values) * _ALIKE_FACTOR

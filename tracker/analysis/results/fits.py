@@ -248,3 +248,7 @@ class ScalingFit:
     """Largest size predicted from the others, refused fits included; None below two sizes."""
     unserved: tuple[int, ...] = ()
     """Sizes that were trained, some with a training metric, and never served in this configuration: not in the fit."""
+    beside: tuple[ScalingPoint, ...] = ()
+    """Drafters of this configuration trained on another mix or budget than `points`: in no fit, ascending."""
+    budget_note: str | None = None
+    """What `beside` shows, each against the fitted drafter of its size; None without any."""
