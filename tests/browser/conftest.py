@@ -18,9 +18,9 @@ FLAGS = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for all tests of the session."""
+    """One browser a module. Playwright leaves its event loop running in this thread: no other test may meet it."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
