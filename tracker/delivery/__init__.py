@@ -2,7 +2,7 @@
 
 from tracker.delivery.outbox import Resent, Waiting, keep, resend, waiting
 from tracker.delivery.retry import PartlyDeliveredError, PassingDeliveryError, only_to, with_retries
-from tracker.delivery.smtp import SmtpSettings, send, sender_from, settings_from
+from tracker.delivery.smtp import SmtpSettings, reach, send, sender_from, settings_from
 
 __all__ = [
     "PartlyDeliveredError",
@@ -12,6 +12,7 @@ __all__ = [
     "Waiting",
     "keep",
     "only_to",
+    "reach",
     "resend",
     "send",
     "sender_from",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import smtplib
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from typing import Literal, get_args
@@ -93,11 +94,31 @@ def send(message: EmailMessage, settings: SmtpSettings) -> None:
         PartlyDeliveredError: It refuses some recipients; the others have the message.
     """
     where = f"{settings.host}:{settings.port}"
+    with _delivery_errors(settings, where), _connect(settings) as client:
+        if settings.username is not None:
+            client.login(settings.username, settings.password or "")
+        refused = client.send_message(unmarked(message), to_addrs=recipients_of(message))
+    if refused:
+        partly = _recipients_refused(refused, where)
+        raise PartlyDeliveredError(partly.message, refused=tuple(sorted(refused)), where=where, hint=partly.hint)
+
+
+def reach(settings: SmtpSettings) -> None:
+    """Connect to the mail server and log in as `send` does, and leave without a message.
+
+    Raises:
+        DeliveryError: As for `send`.
+    """
+    with _delivery_errors(settings, f"{settings.host}:{settings.port}"), _connect(settings) as client:
+        if settings.username is not None:
+            client.login(settings.username, settings.password or "")
+        client.noop()
+
+
+@contextlib.contextmanager
+def _delivery_errors(settings: SmtpSettings, where: str) -> Iterator[None]:
     try:
-        with _connect(settings) as client:
-            if settings.username is not None:
-                client.login(settings.username, settings.password or "")
-            refused = client.send_message(unmarked(message), to_addrs=recipients_of(message))
+        yield
     except smtplib.SMTPException as error:
         raise _refusal(error, settings, where) from error
     except ssl.SSLError as error:
@@ -116,9 +137,6 @@ def send(message: EmailMessage, settings: SmtpSettings) -> None:
             where=where,
             hint="check TRACKER_SMTP_HOST and TRACKER_SMTP_PORT; the message can be sent later from the outbox",
         ) from error
-    if refused:
-        partly = _recipients_refused(refused, where)
-        raise PartlyDeliveredError(partly.message, refused=tuple(sorted(refused)), where=where, hint=partly.hint)
 
 
 def _connect(settings: SmtpSettings) -> smtplib.SMTP:

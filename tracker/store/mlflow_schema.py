@@ -52,6 +52,16 @@ def prepare_sqlite(path: Path, *, artifact_root: Path) -> None:
     _require_current(tables, where=str(path), backup=f"cp '{path}' '{path}.backup'", uri=f"sqlite:///{path}")
 
 
+def schema_of(path: Path) -> tuple[SchemaState, str | None]:
+    """Return how a database file's schema stands to the installed MLflow's, and its revision.
+
+    Raises:
+        StoreError: It cannot be read.
+    """
+    tables = _sqlite_tables(path)
+    return _state(tables), None if tables is None else tables.revision
+
+
 def upgrade_sqlite(path: Path) -> Path:
     """Migrate an embedded database to the installed MLflow's schema and return the backup made before.
 

@@ -67,6 +67,31 @@ class Spool:
         except OSError as error:
             raise StoreError(f"the spool cannot be read: {error.strerror or error}", where=str(self.folder)) from error
 
+    def damaged(self) -> tuple[Path, ...]:
+        """Return the files that were set aside in `bad/`, oldest first."""
+        return tuple(sorted((self.folder / "bad").glob(f"*{SUFFIX}")))
+
+    def try_writing(self) -> None:
+        """Write a file as `put` does and remove it, with the folders that were made for it.
+
+        Raises:
+            StoreError: Disk full, read-only, or no permission.
+        """
+        made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
+        trial = self.folder / f"{TEMPORARY_PREFIX}trial-{os.getpid()}"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            _write_durably(trial, b"trial")
+            trial.unlink()
+            for folder in made:
+                folder.rmdir()
+        except OSError as error:
+            raise StoreError(
+                f"the spool cannot be written: {error.strerror or error}",
+                where=str(self.folder),
+                hint="Free some space or make the folder writable, or name another one in TRACKER_SPOOL",
+            ) from error
+
     def read(self, path: Path) -> LoggedRun:
         """Return the run in a file.
 

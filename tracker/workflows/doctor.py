@@ -1,0 +1,150 @@
+"""doctor: whether everything that tracker needs is there, each shortcoming with its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+from tracker.errors import StoreError
+from tracker.store import resolve_uri
+from tracker.store.mlflow_open import ResolvedUri, is_server, sqlite_path
+from tracker.store.mlflow_probe import ServerFacts, Trial, ask_server, try_store
+from tracker.workflows.doctor_host import Check, engines, failed, gpu, mail, versions
+from tracker.workflows.session import Session
+
+CLOCK_WARNING_S = 5.0
+CLOCK_PROBLEM_S = 300.0
+OLDEST_MLFLOW = 3
+LOCAL_SCHEMES = ("/", "./", "file:")
+
+
+def examine(session: Session, *, clock: Callable[[], datetime]) -> Iterator[Check]:
+    """Yield one check after the other, each as soon as it is done. Nothing that was tried stays.
+
+    Args:
+        session: Settings of the call.
+        clock: Tells the time, UTC; compared with the server's.
+    """
+    yield from versions()
+    yield from _store(session, clock)
+    yield from _spool(session)
+    yield mail(session)
+    yield from engines(session.environ)
+    yield gpu(session.environ)
+
+
+def _store(session: Session, clock: Callable[[], datetime]) -> Iterator[Check]:
+    try:
+        resolved = resolve_uri(session.tracking_uri, environ=session.environ, data_dir=session.data_folder)
+    except StoreError as error:
+        yield failed("store", error)
+        return
+    shown = f"{resolved.shown} ({resolved.source})"
+    if not resolved.exists:
+        yield Check(topic="store", state="ok", message=f"{shown} is created at its first use")
+        return
+    facts = None
+    if is_server(resolved.uri):
+        try:
+            facts = ask_server(resolved.uri, clock=clock)
+        except StoreError as error:
+            yield failed("store", error)
+            return
+    try:
+        trial = try_store(resolved.uri)
+    except StoreError as error:
+        yield failed("store", error)
+    else:
+        tried = f"written, read back and cleaned up in {trial.experiment!r}, artifacts in {trial.artifacts}"
+        yield Check(topic="store", state="ok", message=f"{shown}: {tried}")
+        yield from _artifacts(trial, has_server=facts is not None)
+    yield _schema(resolved, facts)
+    yield _clock(facts)
+
+
+def _artifacts(trial: Trial, *, has_server: bool) -> Iterator[Check]:
+    if trial.left_behind is not None:
+        message = f"the store lets nothing be removed; a small folder stays in {trial.left_behind}"
+        yield Check(topic="artifacts", state="warning", message=message, fix="Delete it by hand when it is in the way")
+    if has_server and trial.is_campaign and trial.artifacts.startswith(LOCAL_SCHEMES):
+        yield Check(
+            topic="artifacts",
+            state="warning",
+            message=f"artifacts go to {trial.artifacts}, a folder of whoever logs; nobody else can read them",
+            fix="Start it with --serve-artifacts and --artifacts-destination, and log new campaigns",
+        )
+
+
+def _schema(resolved: ResolvedUri, facts: ServerFacts | None) -> Check:
+    from importlib import metadata
+
+    ours = metadata.version("mlflow")
+    if facts is None:
+        path = sqlite_path(resolved.uri)
+        return _embedded_schema(path, ours)
+    if facts.version is None:
+        message = "the server does not say its MLflow version"
+        return Check(topic="schema", state="warning", message=message, fix="Check that the address is MLflow's own")
+    said = f"the server runs MLflow {facts.version}, this machine {ours}"
+    if int(facts.version.partition(".")[0]) < OLDEST_MLFLOW:
+        return Check(
+            topic="schema", state="problem", message=said, fix="Upgrade the server: back its database up, then "
+            "`mlflow db upgrade URI` with MLflow 3",
+        )  # fmt: skip
+    if facts.version.split(".")[:2] != ours.split(".")[:2]:
+        fix = f"Nothing fails for now; pip install 'mlflow=={facts.version}' makes them equal"
+        return Check(topic="schema", state="warning", message=said, fix=fix)
+    return Check(topic="schema", state="ok", message=said)
+
+
+def _embedded_schema(path: Path | None, ours: str) -> Check:
+    from tracker.store.mlflow_schema import schema_of
+
+    if path is None:
+        return Check(topic="schema", state="ok", message=f"left to MLflow {ours}")
+    try:
+        state, revision = schema_of(path)
+    except StoreError as error:
+        return failed("schema", error)
+    if state == "current":
+        return Check(topic="schema", state="ok", message=f"revision {revision}, that of MLflow {ours}")
+    message = f"revision {revision or 'none'} is {state} to MLflow {ours}"
+    return Check(topic="schema", state="problem", message=message, fix="See the line of the store")
+
+
+def _clock(facts: ServerFacts | None) -> Check:
+    if facts is None:
+        return Check(topic="clock", state="ok", message="the store is on this machine: one clock")
+    off = facts.clock_ahead_s
+    if off is None:
+        message = "the server sends no date to compare with"
+        return Check(topic="clock", state="warning", message=message, fix="Compare `date -u` on both machines")
+    if abs(off) < CLOCK_WARNING_S:
+        return Check(topic="clock", state="ok", message="agrees with the server's")
+    word = "behind" if off > 0 else "ahead of"
+    return Check(
+        topic="clock",
+        state="problem" if abs(off) >= CLOCK_PROBLEM_S else "warning",
+        message=f"this machine's is {abs(off):.0f} s {word} the server's; runs would fall out of windows like 36h",
+        fix="Set the clock: `timedatectl set-ntp true` on the machine that is wrong",
+    )
+
+
+def _spool(session: Session) -> Iterator[Check]:
+    spool = session.spool
+    try:
+        spool.try_writing()
+        waiting, damaged = spool.pending(), spool.damaged()
+    except StoreError as error:
+        yield failed("spool", error)
+        return
+    if waiting:
+        message = f"{len(waiting)} runs wait in {spool.folder}, the oldest is {waiting[0].name}"
+        yield Check(topic="spool", state="warning", message=message, fix="Run `tracker sync`")
+    if damaged:
+        message = f"{len(damaged)} damaged files were set aside in {spool.folder / 'bad'}"
+        fix = "Read the .reason.txt beside each, log its input again, then delete the file"
+        yield Check(topic="spool", state="problem", message=message, fix=fix)
+    if not waiting and not damaged:
+        yield Check(topic="spool", state="ok", message=f"nothing waits in {spool.folder}, which can be written")
