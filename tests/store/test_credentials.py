@@ -80,6 +80,7 @@ def test_user_and_password_open_the_store_and_are_kept_nowhere(
     assert_stored_without((PASSWORD, BASIC), gateway, make_run, tmp_path, gateway.url)
 
 
+@pytest.mark.slow
 def test_user_and_password_in_the_address_open_the_store_and_are_kept_nowhere(
     gateway: Gateway, make_run: MakeRun, tmp_path: Path
 ) -> None:
@@ -92,9 +93,11 @@ def test_user_and_password_in_the_address_open_the_store_and_are_kept_nowhere(
 @pytest.mark.parametrize(
     "given",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),
         {"MLFLOW_TRACKING_TOKEN": "PLANTED-wrong"},
-        {"MLFLOW_TRACKING_USERNAME": "maria", "MLFLOW_TRACKING_PASSWORD": "PLANTED-wrong"},
+        pytest.param(
+            {"MLFLOW_TRACKING_USERNAME": "maria", "MLFLOW_TRACKING_PASSWORD": "PLANTED-wrong"}, marks=pytest.mark.slow
+        ),
     ],
     ids=["none", "wrong token", "wrong password"],
 )

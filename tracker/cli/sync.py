@@ -11,15 +11,24 @@ from tracker.cli import _context, _options
 
 @click.command("sync")
 @click.argument("spool", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[SPOOL]")
+@click.option("--from", "source", metavar="URI", help="Copy all runs of this store instead, e.g. sqlite:////PATH.db.")
 @_options.tracking_uri
 @click.pass_context
-def command(ctx: click.Context, /, spool: Path | None, tracking_uri: str | None) -> None:
+def command(ctx: click.Context, /, spool: Path | None, source: str | None, tracking_uri: str | None) -> None:
     """Send what waits in the spool to the store.
 
-    SPOOL is another machine's spool folder, copied here. Run ids go to stdout, one a line.
+    SPOOL is another machine's spool folder, copied here. With --from, all campaigns of
+    another store are copied: their facts, runs, rows, files and corrections; again as often
+    as you like. Run ids go to stdout, one a line.
     """
+    from tracker.errors import UsageError
     from tracker.workflows.sync import sync_spool
 
+    if source is not None:
+        if spool is not None:
+            raise UsageError("SPOOL and --from are two things to send", hint="Give one of them.")
+        _copy(ctx, source, tracking_uri)
+        return
     result = sync_spool(_context.session(tracking_uri), spool)
     for outcome in result:
         if outcome.run_id is not None:
@@ -29,6 +38,28 @@ def command(ctx: click.Context, /, spool: Path | None, tracking_uri: str | None)
     sent = sum(outcome.run_id is not None for outcome in result)
     click.echo(f"{sent} of {len(result)} sent", err=True)
     if sent < len(result):
+        ctx.exit(1)
+
+
+def _copy(ctx: click.Context, source: str, tracking_uri: str | None) -> None:
+    from collections import Counter
+
+    from tracker.workflows.sync import copy_from
+
+    copying = copy_from(_context.session(tracking_uri), source)
+    counts: Counter[str] = Counter()
+    for outcome in copying.outcomes:
+        counts[outcome.status] += 1
+        if outcome.error is not None:
+            click.echo(f"{outcome.status}: {outcome.experiment} / {outcome.name}: {outcome.error}", err=True)
+        elif outcome.status in ("copied", "amended"):
+            click.echo(f"{outcome.status}: {outcome.experiment} / {outcome.name}", err=True)
+        if outcome.run_id is not None:
+            click.echo(outcome.run_id)
+    click.echo(", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to copy", err=True)
+    if copying.memos:
+        click.echo(f"memos not copied: {copying.memos}; `tracker report` writes them anew", err=True)
+    if counts["conflict"] or counts["failed"]:
         ctx.exit(1)
 
 

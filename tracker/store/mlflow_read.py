@@ -7,12 +7,12 @@ import itertools
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tracker.domain.record import RunRecord
+from tracker.domain.record import Attachment, RunRecord
 from tracker.errors import StoreError
 from tracker.store.base import Query
 from tracker.store.codec import decode_record
@@ -154,6 +154,27 @@ def read_artifact(client: Any, run: Any, name: str) -> bytes:
             raise _missing(run, name, str(path.parent)) from error
     with tempfile.TemporaryDirectory(prefix="tracker-") as folder:
         return Path(client.download_artifacts(run.info.run_id, name, folder)).read_bytes()
+
+
+def read_attachments(client: Any, run_id: str, *, made: Collection[str]) -> tuple[Attachment, ...]:
+    """Return the files of a run that came with it.
+
+    Args:
+        client: MlflowClient.
+        run_id: The run.
+        made: Paths of the files that are made of its record.
+    """
+    run = client.get_run(run_id)
+    paths = sorted(path for path in _files(client, run_id, None) if path not in made)
+    return tuple(Attachment(name=path, content=read_artifact(client, run, path)) for path in paths)
+
+
+def _files(client: Any, run_id: str, folder: str | None) -> Iterator[str]:
+    for item in client.list_artifacts(run_id, folder):
+        if item.is_dir:
+            yield from _files(client, run_id, item.path)
+        else:
+            yield str(item.path)
 
 
 def record_condition(record_id: str) -> str:

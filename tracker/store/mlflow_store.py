@@ -27,7 +27,7 @@ from tracker.store.base import Query, ReportRun, StoredReport
 from tracker.store.conflict import conflict
 from tracker.store.failures import ContendedError
 from tracker.store.matching import MIN_PREFIX, check_experiment_name, matches, no_campaign, oldest_first, the_only_run
-from tracker.store.mlflow_artifacts import REQUESTS
+from tracker.store.mlflow_artifacts import REQUESTS, artifacts
 from tracker.store.mlflow_errors import store_errors
 from tracker.store.mlflow_names import storable
 from tracker.store.mlflow_view import house_view
@@ -59,14 +59,29 @@ class MlflowStore:
 
     def save(self, run: LoggedRun) -> str:
         """Store a run and return its id; see RunStore."""
+        return self.save_as(run, content_sha256=codec.content_digest(run))
+
+    def save_as(self, run: LoggedRun, *, content_sha256: str) -> str:
+        """Store a run under the digest that another store has of what was logged; corrections have changed it since."""
         check_experiment_name(run.record.experiment)
-        content = codec.content_digest(run)
         for attempt in range(1, SAVE_ATTEMPTS):
             try:
-                return self._save(run, content)
+                return self._save(run, content_sha256)
             except ContendedError:
                 time.sleep(CONTENDED_SECONDS * attempt)
-        return self._save(run, content)
+        return self._save(run, content_sha256)
+
+    def content_sha256(self, run_id: str) -> str:
+        """Return the digest of what was logged as this run, before any correction."""
+        with self._errors(f"the run {run_id} could not be read"):
+            return str(self._client.get_run(run_id).data.tags[mlflow_write.CONTENT_SHA256])
+
+    def whole_run(self, stored: StoredRun) -> LoggedRun:
+        """Return a stored run with its per-request rows and the files that were logged with it."""
+        run = LoggedRun(record=stored.record, requests=self.requests(stored.run_id))
+        with self._errors(f"the files of run {stored.run_id} could not be read"):
+            attachments = mlflow_read.read_attachments(self._client, stored.run_id, made=artifacts(run))
+        return LoggedRun(record=run.record, requests=run.requests, attachments=attachments)
 
     def save_many(self, runs: Iterable[LoggedRun]) -> tuple[str, ...]:
         """Store several runs, in order."""
