@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,13 @@ import pytest
 from tests.fixtures_mlflow import empty_database, mlflow_server, postgres, postgres_server
 
 __all__ = ["empty_database", "mlflow_server", "postgres", "postgres_server"]
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl-C also where a shell started the tests in the background: tests send it to themselves and others."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

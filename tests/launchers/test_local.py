@@ -77,6 +77,7 @@ def test_stopping_twice_is_harmless(tmp_path: Path) -> None:
     assert not _healthy(url)
 
 
+@pytest.mark.slow
 def test_a_server_that_ignores_the_polite_signal_is_killed(tmp_path: Path) -> None:
     server, url, log = _start(tmp_path, FAKE_IGNORE_TERM="1")
     _wait(server, url, log)

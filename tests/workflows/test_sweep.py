@@ -127,6 +127,7 @@ def test_every_server_is_measured_between_two_measurements_of_the_resident_basel
     assert not records["baseline-1"].speculation.enabled
 
 
+@pytest.mark.slow
 def test_a_record_says_what_ran_on_which_checkpoint_trained_on_what(campaign: Campaign) -> None:
     campaign.write(server("a", "small"), baseline=RESIDENT).run()
 
@@ -149,6 +150,7 @@ def test_a_record_says_what_ran_on_which_checkpoint_trained_on_what(campaign: Ca
     assert record.hardware.gpu_count == 2
 
 
+@pytest.mark.slow
 def test_a_servers_folder_can_be_logged_again_and_gives_the_same_counts(campaign: Campaign) -> None:
     campaign.write(server("a"), baseline=RESIDENT).run()
 
@@ -161,6 +163,7 @@ def test_a_servers_folder_can_be_logged_again_and_gives_the_same_counts(campaign
             assert getattr(mine, name) == getattr(theirs, name), name
 
 
+@pytest.mark.slow
 def test_no_prompt_text_is_kept_anywhere(campaign: Campaign) -> None:
     campaign.write(server("a"), baseline=RESIDENT).run()
 
@@ -182,6 +185,7 @@ def test_the_wrong_flag_is_refused_and_recorded_as_refused(campaign: Campaign) -
     assert len(result.records) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["file", "option"])
 def test_the_wrong_flag_runs_where_it_is_allowed_and_its_finding_stays(campaign: Campaign, where: str) -> None:
     code = "ALGO_MISMATCH_EAGLE_FOR_EAGLE3"
@@ -196,6 +200,7 @@ def test_the_wrong_flag_runs_where_it_is_allowed_and_its_finding_stays(campaign:
     assert code in {finding.code for finding in wrong.findings}
 
 
+@pytest.mark.slow
 def test_without_residence_the_baseline_is_started_anew_between_candidates(campaign: Campaign) -> None:
     campaign.write(server("a") + server("b"), baseline="[sweep.baseline]\n").run()
 
@@ -204,6 +209,7 @@ def test_without_residence_the_baseline_is_started_anew_between_candidates(campa
     assert all("no other of its servers up" in (record.note or "") for record in order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "kind"), [("oom", "out_of_memory"), ("crash", "crash"), ("port", "port_in_use"), ("hang", "hang")]
 )
@@ -226,6 +232,7 @@ def test_a_server_that_does_not_come_up_is_recorded_without_numbers_and_the_othe
     assert records["good"].validity == "ok"
 
 
+@pytest.mark.slow
 def test_a_server_that_crashes_under_load_is_suspect_or_invalid_never_ok(campaign: Campaign) -> None:
     first = server("at-once", more='environment = {FAKE_MODE = "crash:1"}')
     later = server("later", more='environment = {FAKE_MODE = "crash:12"}')
@@ -243,6 +250,7 @@ def test_a_server_that_crashes_under_load_is_suspect_or_invalid_never_ok(campaig
     assert records["good"].validity == "ok"
 
 
+@pytest.mark.slow
 def test_failed_requests_are_counted_and_told(campaign: Campaign) -> None:
     campaign.write(server("a", more='environment = {FAKE_MODE = "http500:5"}'), baseline=RESIDENT).run()
 
@@ -252,6 +260,7 @@ def test_failed_requests_are_counted_and_told(campaign: Campaign) -> None:
     assert "REQUESTS_FAILED" in {finding.code for finding in record.findings}
 
 
+@pytest.mark.slow
 def test_a_second_call_goes_on_where_the_first_one_stopped(campaign: Campaign) -> None:
     campaign.write(server("a") + server("b"), baseline=RESIDENT)
     first = campaign.run(only=("a",))
@@ -263,6 +272,7 @@ def test_a_second_call_goes_on_where_the_first_one_stopped(campaign: Campaign) -
     assert second.before == 1
 
 
+@pytest.mark.slow
 def test_a_third_call_has_nothing_to_do_and_starts_nothing(campaign: Campaign) -> None:
     campaign.write(server("a"), baseline=RESIDENT).run()
     campaign.told.clear()

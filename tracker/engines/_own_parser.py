@@ -14,7 +14,9 @@ from tracker.engines._combine import same_value
 from tracker.errors import ServerError
 
 _MARK = "tracker-parsed:"
-# Importing sglang brings torch along; its parser looks at nothing but the words.
+_VERSION_MARK = "tracker-version:"
+# Importing sglang brings torch along; its parser looks at nothing but the words. A renamed flag and its old name are
+# two actions with one destination, of which argparse takes the first one's default (seen with 0.5.17).
 _SCRIPT = f"""
 import argparse, json, sys
 try:
@@ -22,16 +24,19 @@ try:
     import importlib.metadata as metadata
 except ImportError as error:
     sys.exit(f"no sglang: {{error}}")
-parser = argparse.ArgumentParser(prog="sglang")
-ServerArgs.add_cli_args(parser)
-found = vars(parser.parse_args(json.load(sys.stdin)))
-defaults = {{action.dest: action.default for action in parser._actions}}
-given = {{name: value for name, value in found.items() if value != defaults.get(name)}}
 try:
     version = metadata.version("sglang")
 except metadata.PackageNotFoundError:
     version = None
-print({_MARK!r} + json.dumps({{"version": version, "given": given}}, default=str))
+print({_VERSION_MARK!r} + json.dumps(version), flush=True)
+parser = argparse.ArgumentParser(prog="sglang")
+ServerArgs.add_cli_args(parser)
+found = vars(parser.parse_args(json.load(sys.stdin)))
+defaults = {{}}
+for action in parser._actions:
+    defaults.setdefault(action.dest, []).append(action.default)
+given = {{name: value for name, value in found.items() if value not in defaults.get(name, [None])}}
+print({_MARK!r} + json.dumps(given, default=str))
 """
 
 
@@ -75,12 +80,16 @@ def ask_own_parser(config: ServerConfig, flags: Sequence[str], *, python: str, t
             where=python,
             hint="Check that this Python can import sglang, or leave its parser out.",
         ) from error
-    line = next((text for text in done.stdout.splitlines() if text.startswith(_MARK)), None)
-    if line is not None:
-        answer = json.loads(line.removeprefix(_MARK))
-        return ParserAnswer(version=answer["version"], disagreements=_disagreements(config.typed, answer["given"]))
+    version, given = (_said(done.stdout, mark) for mark in (_VERSION_MARK, _MARK))
+    if given is not None:
+        return ParserAnswer(version=version, disagreements=_disagreements(config.typed, given))
     last = redact_text(done.stderr.strip().splitlines()[-1]) if done.stderr.strip() else f"exit code {done.returncode}"
-    return None if last.startswith("no sglang") else ParserAnswer(version=None, refusal=last)
+    return None if last.startswith("no sglang") else ParserAnswer(version=version, refusal=last)
+
+
+def _said(output: str, mark: str) -> Any:
+    line = next((text for text in output.splitlines() if text.startswith(mark)), None)
+    return None if line is None else json.loads(line.removeprefix(mark))
 
 
 def _disagreements(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, ...]:

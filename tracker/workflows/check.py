@@ -99,8 +99,14 @@ def _own_parser(server: ServerConfig) -> tuple[str, ...]:
     answer = engines.ask_own_parser(server)
     if answer is None:
         return ("SGLang is not installed here: its own parser was not asked",)
-    refused = () if answer.refusal is None else (f"SGLang {answer.version} refuses the command: {answer.refusal}",)
-    return refused + answer.disagreements or (f"SGLang {answer.version} reads the command the same way",)
+    refused = (
+        ()
+        if answer.refusal is None
+        else (f"SGLang {answer.version or 'of unknown version'} refuses the command: {answer.refusal}",)
+    )
+    return refused + answer.disagreements or (
+        f"SGLang {answer.version or 'of unknown version'} reads the command the same way",
+    )
 
 
 def _inspect(
