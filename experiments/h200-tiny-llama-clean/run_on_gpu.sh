@@ -1,5 +1,5 @@
 #!/bin/bash
-# Training and serving on a GPU host that is lent for minutes, in steps that can be repeated:
+# Training and serving on a GPU host that is rented by the minute, in steps that can be repeated:
 #   run_on_gpu.sh install WHEEL_DIR...   unpack wheels into $SITE (SGLang's own and msgspec, httpx-aiohttp, uvloop)
 #   run_on_gpu.sh train-background       start training, detached; its output goes to $LAB/train.out
 #   run_on_gpu.sh train-wait SECONDS     wait for it and pack the checkpoints into $OUT

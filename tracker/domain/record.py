@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 from tracker.domain.checkpoint import Checkpoint
@@ -17,7 +17,6 @@ from tracker.domain.training import Training
 from tracker.domain.workload import Hardware, Workload
 
 SCHEMA_VERSION = 1
-_NO_MOMENT = datetime(1970, 1, 1, tzinfo=UTC)
 
 RunKind = Literal["benchmark", "training"]
 Role = Literal["baseline", "candidate"]
@@ -116,21 +115,6 @@ class RunRecord:
     def replace(self, **changes: Any) -> RunRecord:
         """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
-
-    def content(self) -> RunRecord:
-        """Return the record reduced to what was measured and said.
-
-        Two loggings of the same thing are equal here: when, by whom and with which version of this package it was
-        logged, what that version's checks found, and later corrections are left out.
-        """
-        told = Provenance(
-            logged_at=_NO_MOMENT,
-            tracker_version="",
-            measured_at=self.provenance.measured_at,
-            inputs=self.provenance.inputs,
-            command=self.provenance.command,
-        )
-        return self.replace(provenance=told, findings=(), amendments=(), schema_version=SCHEMA_VERSION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
