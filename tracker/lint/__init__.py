@@ -25,9 +25,14 @@ def rules() -> tuple[Rule, ...]:
 
 
 def run(subject: Subject) -> tuple[Finding, ...]:
-    """Return what all rules find, errors first, then by code and message."""
+    """Return what all rules find: errors first, what names the wrong flag before its symptoms, then by code."""
     found = dict.fromkeys(finding for rule in rules() for finding in rule.check(subject))
-    return tuple(sorted(found, key=lambda finding: (_ORDER[finding.severity], finding.code, finding.message)))
+    # A finding that names the wrong flag explains the others: it comes first.
+    return tuple(sorted(found, key=_rank))
+
+
+def _rank(finding: Finding) -> tuple[int, bool, str, str]:
+    return _ORDER[finding.severity], finding.flag_after is None, finding.code, finding.message
 
 
 def codes() -> tuple[str, ...]:
