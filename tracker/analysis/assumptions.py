@@ -42,7 +42,7 @@ def _horizon(campaign: Campaign) -> Iterable[Note]:
     if hours is not None:
         yield Note(
             topic="length of use",
-            message=f"{costs.horizon_days:g} days, {costs.gpus} GPUs fully used: {size(round(hours))} GPU-hours.",
+            message=f"{costs.horizon_days:g} days, {_gpus(costs.gpus)} fully used: {size(round(hours))} GPU-hours.",
         )
     else:
         yield Note(
@@ -147,3 +147,7 @@ def _equivalence(compared: Mapping[tuple[str, int | None], Comparison], priors: 
             topic="equivalence",
             message=f"Speeds within {within} count as equivalent, by two one-sided tests at the 95 % level.",
         )
+
+
+def _gpus(count: int | None) -> str:
+    return "1 GPU" if count == 1 else f"{count} GPUs"
