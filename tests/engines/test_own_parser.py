@@ -18,6 +18,9 @@ class ServerArgs:
         parser.add_argument("--tp-size", type=int, default=1)
         parser.add_argument("--speculative-num-steps", dest="speculative_num_steps", type=lambda text: int(text) + 1)
         parser.add_argument("--api-key")
+        # As in SGLang 0.5.17: a renamed flag and its old name, with one destination and different defaults.
+        parser.add_argument("--old-mode", dest="mode", default="round-robin")
+        parser.add_argument("--mode", dest="mode", default=None)
 """
 
 
@@ -28,6 +31,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (package.parent / "__init__.py").write_text("")
     (package / "__init__.py").write_text("")
     (package / "server_args.py").write_text(PACKAGE)
+    metadata = tmp_path / "sglang-0.5.17.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: sglang\nVersion: 0.5.17\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     return tmp_path
 
@@ -36,7 +42,7 @@ def test_agreement_and_disagreement_are_told_apart(installed: Path) -> None:
     agreeing = engines.ask_own_parser(engines.parse_command("sglang serve --model-path m --tp-size 2"))
     other = engines.ask_own_parser(engines.parse_command("sglang serve --model-path m --speculative-num-steps 3"))
 
-    assert agreeing == engines.ParserAnswer(version=None)
+    assert agreeing == engines.ParserAnswer(version="0.5.17")
     assert other is not None
     assert other.disagreements == ("speculative_num_steps is read as 3, SGLang reads 4",)
 
@@ -45,6 +51,7 @@ def test_a_refusal_is_passed_on_without_secrets(installed: Path) -> None:
     answer = engines.ask_own_parser(engines.parse_command("sglang serve --model-path m --api-key S3CRET --nonsense"))
 
     assert answer is not None
+    assert answer.version == "0.5.17"
     assert answer.refusal is not None
     assert "unrecognized arguments: --nonsense" in answer.refusal
     assert "S3CRET" not in repr(answer)
