@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from tracker.domain.measurement import Latency, Measurement, RequestRow
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
 from tracker.importers import _jsonl
+from tracker.importers.base import ImportedRun
 
 MAX_ERROR_LENGTH = 200
+
+
+def runs(
+    path: Path, run: Callable[[_jsonl.Fields, int | None, str | None], ImportedRun], *, hint: str
+) -> tuple[ImportedRun, ...]:
+    """Return one run an object of a JSON Lines file, in its order.
+
+    Args:
+        path: The file.
+        run: Makes a run of one object, its row (None when the file holds one) and what a cut file lacks.
+        hint: What to do when no run is whole.
+
+    Raises:
+        InputError: No run in it is whole, or a value is damaged.
+    """
+    found = _jsonl.objects(path)
+    if not found.values:
+        raise InputError("no run in it is whole" + (f": {found.cut}" if found.cut else ""), where=str(path), hint=hint)
+    single = len(found.values) == 1
+    return tuple(run(fields, None if single else row, found.cut) for row, fields in enumerate(found.values))
 
 
 def require(fields: _jsonl.Fields, keys: Iterable[str], tool: str) -> None:

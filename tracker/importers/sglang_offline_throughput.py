@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracker.domain.measurement import Measurement
-from tracker.errors import InputError
 from tracker.importers import _identities, _jsonl, _normalise, _serving
 from tracker.importers.base import ImportedRun
 
@@ -30,15 +29,7 @@ class SglangOfflineThroughput:
         Raises:
             InputError: No run in it is whole, or a value is damaged.
         """
-        found = _jsonl.objects(path)
-        if not found.values:
-            raise InputError(
-                "no run in it is whole" + (f": {found.cut}" if found.cut else ""),
-                where=str(path),
-                hint="Run the benchmark with `--result-filename`.",
-            )
-        single = len(found.values) == 1
-        return tuple(_run(fields, None if single else row, found.cut) for row, fields in enumerate(found.values))
+        return _serving.runs(path, _run, hint="Run the benchmark with `--result-filename`.")
 
 
 def _run(fields: _jsonl.Fields, row: int | None, cut: str | None) -> ImportedRun:

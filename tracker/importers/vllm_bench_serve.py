@@ -12,7 +12,6 @@ from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement
 from tracker.domain.server import Speculation
-from tracker.errors import InputError
 from tracker.importers import _identities, _jsonl, _normalise, _serving
 from tracker.importers.base import ImportedRun
 
@@ -45,22 +44,12 @@ class VllmBenchServe:
         Raises:
             InputError: No run in it is whole, or a value is damaged.
         """
-        found = _jsonl.objects(path)
-        if not found.values:
-            raise InputError(
-                "no run in it is whole" + (f": {found.cut}" if found.cut else ""),
-                where=str(path),
-                hint="Run the benchmark again with `--save-result`.",
-            )
-        for fields in found.values:
-            if "duration" not in fields.data:
-                raise InputError("this is no result (no `duration`)", where=fields.where, hint="Remove it.")
-        single = len(found.values) == 1
-        return tuple(_run(fields, None if single else row, found.cut) for row, fields in enumerate(found.values))
+        return _serving.runs(path, _run, hint="Run the benchmark again with `--save-result`.")
 
 
 def _run(fields: _jsonl.Fields, row: int | None, cut: str | None) -> ImportedRun:
     """Return one run."""
+    _serving.require(fields, ("duration",), "vllm bench serve")
     spec = _speculation(fields)
     cell = _measurement(fields)
     findings = _identities.check(
