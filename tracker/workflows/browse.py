@@ -8,8 +8,8 @@ from datetime import datetime
 
 from tracker.domain.measurement import Measurement
 from tracker.domain.record import StoredRun
-from tracker.errors import StoreError
 from tracker.store.base import Query
+from tracker.store.matching import no_campaign
 from tracker.workflows.session import Session
 
 
@@ -46,12 +46,9 @@ def list_runs(session: Session, *, experiment: str | None, since: datetime | Non
         StoreError: The store is unreachable, or holds no such campaign.
     """
     store = session.store()
-    if experiment is not None and experiment not in store.experiments():
-        raise StoreError(
-            f"no campaign is called {experiment!r}",
-            where=store.uri,
-            hint=f"Known: {', '.join(store.experiments()) or 'none'}.",
-        )
+    known = store.experiments()
+    if experiment is not None and experiment not in known:
+        raise no_campaign(experiment, known, where=store.uri)
     runs = store.query(Query(experiment=experiment, logged_since=since))
     return tuple(line for run in runs for line in _lines(run))
 

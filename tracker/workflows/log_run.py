@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracker import importers
-from tracker.domain.provenance import InputFile
+from tracker.domain.provenance import InputFile, Provenance
 from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord
 from tracker.environment import provenance
 from tracker.errors import RecordConflictError, TrackerError, UsageError
@@ -122,7 +122,8 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
         server = _merge(server, read_sources(ServerOptions(url=request.server.url)))
     sources, detected = _sources(request, campaign, watched)
     attachments = watched.attachments if watched else ()
-    runs = [_record(source, request, campaign, server, watched, attachments, session) for source in sources]
+    told = _provenance(watched, session)
+    runs = [_record(source, request, campaign, server, watched, attachments, session, told) for source in sources]
     exit_code = watched.exit_code if watched else None
     if request.dry_run:
         outcomes = tuple(LoggedOutcome(run_id=None, record=run.record) for run in runs)
@@ -213,6 +214,20 @@ def _from_command(watched: command_watch.Watched) -> ImportedRun:
     )
 
 
+def _provenance(watched: command_watch.Watched | None, session: Session) -> Provenance:
+    """Return what is the same for every run of a call: git and the packages are asked once (15 ms), not once a row."""
+    return provenance.collect(
+        now=session.now,
+        environ=session.environ,
+        cwd=session.cwd,
+        importer=None,
+        inputs=(),
+        command=watched.command if watched else None,
+        command_exit_code=watched.exit_code if watched else None,
+        measured_at=watched.started_at if watched else None,
+    )
+
+
 def _record(
     source: Source,
     request: LogRequest,
@@ -221,17 +236,8 @@ def _record(
     watched: command_watch.Watched | None,
     attachments: Sequence[Attachment],
     session: Session,
+    told: Provenance,
 ) -> LoggedRun:
-    told = provenance.collect(
-        now=session.now,
-        environ=session.environ,
-        cwd=session.cwd,
-        importer=source.importer,
-        inputs=source.files,
-        command=watched.command if watched else None,
-        command_exit_code=watched.exit_code if watched else None,
-        measured_at=watched.started_at if watched else None,
-    )
     facts = RunFacts(
         experiment=_experiment(request, campaign, session.environ),
         name=request.name,
@@ -247,7 +253,9 @@ def _record(
         campaign=campaign,
         attachments=(*source.attachments, *attachments),
     )
-    run = assemble(source.imported, facts, told)
+    run = assemble(
+        source.imported, facts, dataclasses.replace(told, importer=source.importer, inputs=tuple(source.files))
+    )
     if watched is not None and watched.exit_code != 0:
         record = run.record.replace(validity="suspect", validity_reason=f"command exited with {watched.exit_code}")
         return dataclasses.replace(run, record=record)

@@ -20,6 +20,7 @@ from tracker.domain.record import StoredRun
 from tracker.errors import DeliveryError, StoreError
 from tracker.report.explain import explain
 from tracker.store.base import Query, RunStore, StoredReport
+from tracker.store.matching import no_campaign
 from tracker.workflows.files import write_all
 from tracker.workflows.memo_archive import ArchivedMemo, earlier_memos, folder_name, write_index
 from tracker.workflows.post import Post
@@ -140,11 +141,7 @@ def _experiments(request: ReportRequest, store: RunStore) -> tuple[str, ...]:
     if request.experiment is None:
         return known
     if request.experiment not in known:
-        raise StoreError(
-            f"no campaign is called {request.experiment!r}",
-            where=store.uri,
-            hint=f"Known: {', '.join(known)}." if known else "Nothing is logged yet; start with `tracker log-run`.",
-        )
+        raise no_campaign(request.experiment, known, where=store.uri)
     return (request.experiment,)
 
 
