@@ -163,3 +163,26 @@ def test_a_store_that_is_down_keeps_the_run_and_sync_sends_it(cli: Cli, table: P
     assert len(sent.out.split()) == 2
     assert len(json.loads(cli("runs", "--json").out)) == 2
     assert cli("sync").out == ""
+
+
+def test_a_failing_command_without_a_result_is_logged_with_its_output_and_exit_code(cli: Cli, tmp_path: Path) -> None:
+    script = "print('out of memory at step 3'); raise SystemExit(9)"
+
+    outcome = cli("log-run", tmp_path / "never-written.csv", "--name", "trial", "--", sys.executable, "-c", script)
+
+    assert outcome.code == 9
+    shown = json.loads(cli("show", outcome.out.strip(), "--json").out)
+    assert shown["measurements"] == []
+    assert shown["validity"] == "suspect"
+    assert "exited with 9" in shown["validity_reason"]
+    assert "never-written.csv" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_command_that_ends_well_without_its_result_is_logged_and_still_an_error(cli: Cli, tmp_path: Path) -> None:
+    outcome = cli("log-run", tmp_path / "never-written.csv", "--", sys.executable, "-c", "print('done')")
+
+    assert outcome.code == 1
+    assert "never-written.csv" in outcome.err
+    (row,) = json.loads(cli("runs", "--json").out)
+    assert row["validity"] == "partial"

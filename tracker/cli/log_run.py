@@ -72,6 +72,8 @@ def command(ctx: click.Context, /, inputs: tuple[Path, ...], **options: Any) -> 
         ctx.exit(result.command_exit_code if result.command_exit_code > 0 else 128 - result.command_exit_code)
     if result.store_error is not None:
         raise result.store_error
+    if result.unread is not None:
+        raise result.unread
     if options["strict"] and result.has_errors:
         ctx.exit(LINT_EXIT)
 

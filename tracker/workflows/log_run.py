@@ -12,7 +12,7 @@ from tracker import importers
 from tracker.domain.provenance import InputFile, Provenance
 from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord
 from tracker.environment import provenance
-from tracker.errors import RecordConflictError, TrackerError, UsageError
+from tracker.errors import InputError, RecordConflictError, ServerError, TrackerError, UsageError
 from tracker.importers.base import ImportedRun
 from tracker.store import log_many
 from tracker.workflows import command_watch, originals
@@ -23,6 +23,7 @@ from tracker.workflows.server_sources import ServerFacts, ServerOptions, from_lo
 from tracker.workflows.session import Session
 
 DEFAULT_EXPERIMENT = "benchmarks"
+NO_RESULT = "the command left no result that tracker recognises; name its result file before `--`"
 TABLE_FORMAT = "table"
 EXPERIMENT_VARIABLES = ("TRACKER_EXPERIMENT", "MLFLOW_EXPERIMENT_NAME")
 
@@ -95,6 +96,8 @@ class LogResult:
     """(input, format) as recognised."""
     store_error: TrackerError | None = None
     """Why runs wait in the spool."""
+    unread: TrackerError | None = None
+    """Why the result of the command that was run could not be read; the run is logged without it."""
     command_exit_code: int | None = None
     """Exit code of the command that was run."""
 
@@ -110,7 +113,7 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
     Nothing is stored unless all of it could be read. What was read is in the spool before the store is asked.
 
     Raises:
-        InputError: An input cannot be read; nothing was logged.
+        InputError: An input cannot be read; nothing was logged. After a command it is returned as `unread` instead.
         UsageError: The request names nothing to log, or options that contradict each other.
         ServerError: A live server named does not answer.
         CheckpointError: A checkpoint named cannot be described.
@@ -118,18 +121,29 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
     campaign = _campaign(request)
     server = read_sources(request.server)
     watched = command_watch.run(request.command, session.environ) if request.command else None
-    if watched and request.server.url:
-        server = _merge(server, read_sources(ServerOptions(url=request.server.url)))
-    sources, detected = _sources(request, campaign, watched)
+    unread: TrackerError | None = None
+    if watched is None:
+        sources, detected = _sources(request, campaign, watched)
+    else:
+        # What ran cannot be had again: it is logged with its output even where its result cannot be read.
+        try:
+            if request.server.url:
+                server = _merge(server, read_sources(ServerOptions(url=request.server.url)))
+            sources, detected = _sources(request, campaign, watched)
+        except (InputError, ServerError) as error:
+            unread = error
+            sources, detected = (Source(imported=_from_command(str(error)), importer="command"),), ()
     attachments = watched.attachments if watched else ()
     told = _provenance(watched, session)
     runs = [_record(source, request, campaign, server, watched, attachments, session, told) for source in sources]
     exit_code = watched.exit_code if watched else None
     if request.dry_run:
         outcomes = tuple(LoggedOutcome(run_id=None, record=run.record) for run in runs)
-        return LogResult(outcomes=outcomes, detected=detected, command_exit_code=exit_code)
-    outcomes, error = _store(runs, campaign, session)
-    return LogResult(outcomes=outcomes, detected=detected, store_error=error, command_exit_code=exit_code)
+        return LogResult(outcomes=outcomes, detected=detected, unread=unread, command_exit_code=exit_code)
+    outcomes, failed = _store(runs, campaign, session)
+    return LogResult(
+        outcomes=outcomes, detected=detected, store_error=failed, unread=unread, command_exit_code=exit_code
+    )
 
 
 def _campaign(request: LogRequest) -> CampaignFile | None:
@@ -186,7 +200,7 @@ def _sources(
         typed = importers.from_values(values, None if paths else request.columns)
         found += [Source(imported=run, importer="typed") for run in typed]
     if not found and watched is not None:
-        found = [Source(imported=_from_command(watched), importer="command")]
+        found = [Source(imported=_from_command(NO_RESULT), importer="command")]
     if not found:
         raise UsageError(
             "nothing to log",
@@ -208,10 +222,8 @@ def _from_file(
     return Source(imported=run, files=files, importer=importer, attachments=kept, concurrency=concurrency, path=path)
 
 
-def _from_command(watched: command_watch.Watched) -> ImportedRun:
-    return ImportedRun(
-        missing="the command left no result that tracker recognises; name its result file before `--`",
-    )
+def _from_command(missing: str) -> ImportedRun:
+    return ImportedRun(missing=missing)
 
 
 def _provenance(watched: command_watch.Watched | None, session: Session) -> Provenance:
@@ -257,7 +269,9 @@ def _record(
         source.imported, facts, dataclasses.replace(told, importer=source.importer, inputs=tuple(source.files))
     )
     if watched is not None and watched.exit_code != 0:
-        record = run.record.replace(validity="suspect", validity_reason=f"command exited with {watched.exit_code}")
+        reasons = [f"command exited with {watched.exit_code}", run.record.validity_reason]
+        reason = "; ".join(text for text in reasons if text)
+        record = run.record.replace(validity="suspect", validity_reason=reason)
         return dataclasses.replace(run, record=record)
     return run
 

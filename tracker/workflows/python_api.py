@@ -36,8 +36,9 @@ def log_run(source: Any, *, tracking_uri: str | None = None, **options: Any) -> 
     given = {key: value for key, value in options.items() if key not in _SERVER_OPTIONS}
     request = LogRequest(server=_server(options), **_source(source), **_paths(given))
     result = log_request(request, _session(tracking_uri))
-    if result.store_error is not None:
-        raise result.store_error
+    failed = result.store_error or result.unread
+    if failed is not None:
+        raise failed
     ids = [outcome.run_id for outcome in result.outcomes if outcome.run_id is not None]
     return ids[0] if len(result.outcomes) == 1 and ids else ids
 
