@@ -95,6 +95,8 @@ class Priors:
     """Growth of break-even per further chain step, as a share of its 3-step value."""
     extra_step_sd: float
     """Its SD."""
+    other_flags_log_sd: float
+    """Relative SD of step time over flags nobody measured, for the order of a search."""
     overhead_saved_low_fraction: float
     """Least share of fixed overhead that engineering removes."""
     overhead_saved_high_fraction: float

@@ -14,6 +14,13 @@ def percent(fraction: float) -> str:
     return f"{sign}{magnitude:.1f} %" if magnitude < 9.95 else f"{sign}{magnitude:.0f} %"
 
 
+def chance(probability: float) -> str:
+    """Return a probability with two decimals; `<0.01` and `>0.99` at the ends, for draws prove no certainty."""
+    if probability > 0.99:
+        return ">0.99"
+    return "<0.01" if probability < 0.01 else f"{probability:.2f}"
+
+
 def streams(load: int | None) -> str:
     """Return a load in words."""
     if load is None:
