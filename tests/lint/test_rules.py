@@ -197,6 +197,14 @@ def test_random_draft_weights_are_an_error_and_a_dummy_target_of_a_baseline_is_n
     assert found(code, subject(f"{SGLANG} --load-format dummy")) is None
 
 
+def test_random_target_weights_are_told_and_take_no_step_time_away() -> None:
+    finding = found("TARGET_WEIGHTS_DUMMY", subject(f"{SGLANG} --load-format dummy"))
+
+    assert finding is not None
+    assert (finding.severity, finding.voids) == ("info", ())
+    assert found("TARGET_WEIGHTS_DUMMY", subject(f"{SPEC} --speculative-draft-load-format dummy")) is None
+
+
 LLAMA = Checkpoint(name="t", architecture="LlamaForCausalLM")
 DEEPSEEK = Checkpoint(name="t", architecture="DeepseekV3ForCausalLM", config={"num_nextn_predict_layers": 1})
 

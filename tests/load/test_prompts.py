@@ -111,3 +111,14 @@ def test_the_digest_does_not_depend_on_order() -> None:
     first, second = Prompt(text="a"), Prompt(text="b")
 
     assert PromptSet(name="x", prompts=(first, second)).digest == PromptSet(name="y", prompts=(second, first)).digest
+
+
+@pytest.mark.parametrize("key", ["input_ids", "prompt"])
+def test_token_ids_are_read_and_told_from_texts(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "prompts.jsonl"
+    path.write_text(f"{json.dumps({key: [1, 2, 3], 'category': 'c'})}\n{json.dumps({'prompt': '1,2,3'})}\n")
+
+    ids, text = sorted(read_prompts(path).prompts, key=lambda prompt: prompt.token_ids is None)
+
+    assert (ids.token_ids, ids.text, ids.category) == ((1, 2, 3), "", "c")
+    assert (text.token_ids, text.text) == (None, "1,2,3")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tracker.errors import InputError
 from tracker.load.answers import BadAnswerError, Sampling
 from tracker.load.control import output_token_counter
 from tracker.load.openai_route import OpenAIRoute
@@ -124,3 +125,15 @@ def test_the_servers_own_token_count_is_read_from_real_metrics(shared_data: Path
     assert output_token_counter(body) == 45952.0
     assert output_token_counter(None) is None
     assert output_token_counter(b"# nothing\n") is None
+
+
+def test_token_ids_are_sent_as_they_are_and_a_chat_refuses_them() -> None:
+    prompt = Prompt(token_ids=(11, 12, 13))
+
+    native = json.loads(SglangRoute().body(prompt, SAMPLING, stream=False))
+    openai = json.loads(OpenAIRoute(model="m").body(prompt, SAMPLING, stream=False))
+
+    assert native["input_ids"] == openai["prompt"] == [11, 12, 13]
+    assert "text" not in native
+    with pytest.raises(InputError, match="token ids"):
+        OpenAIRoute(model="m", chat=True).body(prompt, SAMPLING, stream=False)

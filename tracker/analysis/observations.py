@@ -103,7 +103,7 @@ def _observe(
     run: StoredRun, cell: Measurement, rows: tuple[RequestRow, ...], configuration: Configuration, reason: str | None
 ) -> Observation:
     speculation = run.record.speculation
-    simulated = speculation is not None and speculation.simulated_accept_length is not None
+    simulated = _simulated(run.record)
     length = readings.accept_length(cell, speculation) if configuration.speculative else None
     prompts = readings.by_prompt(rows)
     pairs = [_length_sums(group) for group in prompts.values()]
@@ -155,11 +155,17 @@ def _excluded(record: RunRecord, superseded: Mapping[str, str]) -> str | None:
         return f"superseded by {superseded[record.record_id]}"
     if record.validity in ("suspect", "invalid"):
         return f"marked {record.validity}" + ("" if record.validity_reason is None else f": {record.validity_reason}")
-    finding = voiding_finding(record)
+    # Acceptance that was set serves step time only, so what voids acceptance takes nothing more away.
+    findings = [item for item in record.findings if not _simulated(record) or "speed" in item.voids]
+    finding = voiding_finding(record.replace(findings=tuple(findings)))
     if finding is None:
         return None
     cause = finding.message if finding.flag_before is None else f"ran with {finding.flag_before}"
     return f"{finding.code}: {cause}"
+
+
+def _simulated(record: RunRecord) -> bool:
+    return record.speculation is not None and record.speculation.simulated_accept_length is not None
 
 
 def voiding_finding(record: RunRecord) -> Finding | None:

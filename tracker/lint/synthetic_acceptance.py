@@ -13,14 +13,14 @@ class SyntheticAcceptance:
     """Acceptance is simulated, or the drafter's weights are random.
 
     SGLang's SGLANG_SIMULATE_ACC_LEN and vLLM's synthetic rejection sampling force the accept length, and `--load-format
-    dummy` gives the drafter random weights. Such a run measures the time of a step, which is the honest way to a
+    dummy` gives target and drafter random weights. Such a run measures the time of a step, which is the honest way to a
     break-even curve; its accept length, its throughput and its text say nothing about the drafter.
 
     Sources: SGLang 0.5.23 environ.py; vllm-project/vllm pull request 39359; vllm-project/recipes pull request 626,
     where a synthetic length was left in a published recipe.
     """
 
-    codes = ("SYNTHETIC_ACCEPTANCE", "DRAFT_WEIGHTS_DUMMY")
+    codes = ("SYNTHETIC_ACCEPTANCE", "DRAFT_WEIGHTS_DUMMY", "TARGET_WEIGHTS_DUMMY")
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         """Yield what makes acceptance meaningless."""
@@ -45,6 +45,15 @@ class SyntheticAcceptance:
                 fix="Load the real weights: remove the dummy load format.",
                 confidence="certain",
                 voids=("acceptance",),
+            )
+        if formats[1] == "dummy":
+            yield Finding(
+                code="TARGET_WEIGHTS_DUMMY",
+                severity="info",
+                message="The target has random weights (load format dummy): the run gives the times of a model of this "
+                "shape, and its text means nothing.",
+                fix="Load the real weights for a run that is to judge answers or acceptance.",
+                confidence="certain",
             )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tracker.errors import InputError
 from tracker.load.answers import BadAnswerError, Counts, Sampling, check_output_tokens, count, decode_object
 from tracker.load.prompts import Prompt
 
@@ -25,17 +26,25 @@ class OpenAIRoute:
         self.path = "/v1/chat/completions" if chat else "/v1/completions"
 
     def body(self, prompt: Prompt, sampling: Sampling, *, stream: bool) -> bytes:
-        """Return the request's body."""
+        """Return the request's body.
+
+        Raises:
+            InputError: A chat is asked for with token ids.
+        """
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": sampling.max_output_tokens,
             "temperature": sampling.temperature,
             "stream": stream,
         }
+        if self.chat and prompt.token_ids is not None:
+            raise InputError(
+                "a chat takes text, and the prompts are token ids", hint='Use the route "openai" or "sglang".'
+            )
         if self.chat:
             body["messages"] = [{"role": "user", "content": prompt.text}]
         else:
-            body["prompt"] = prompt.text
+            body["prompt"] = prompt.text if prompt.token_ids is None else prompt.token_ids
         if sampling.ignore_eos:
             body["ignore_eos"] = True
         if sampling.top_p is not None:

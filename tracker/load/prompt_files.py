@@ -15,14 +15,16 @@ from tracker.load.prompts import Prompt, PromptSet, in_turns
 BUILT_IN = "builtin"
 _TEXT_KEYS = ("prompt", "text", "question", "instruction", "input")
 _CATEGORY_KEYS = ("category", "subset", "task", "source")
-_HINT = 'Each object needs "prompt" (and may have "category"), "turns", "messages" or "conversations".'
+_ID_KEYS = ("input_ids", "token_ids", "prompt_token_ids", "prompt")
+_HINT = 'Each object needs "prompt" (and may have "category"), "input_ids", "turns", "messages" or "conversations".'
 
 
 def read_prompts(source: str | Path) -> PromptSet:
     """Return the prompts of a file, or the built-in set for `builtin`.
 
     JSON Lines or one JSON list. An object holds `prompt` (or `text`, `question`), MT-bench's and Spec-Bench's `turns`
-    (the first is sent), OpenAI's `messages` or ShareGPT's `conversations` (the first of the user is sent).
+    (the first is sent), OpenAI's `messages` or ShareGPT's `conversations` (the first of the user is sent). A list of
+    whole numbers under `input_ids` (or `prompt`) is sent as token ids.
 
     Raises:
         InputError: Not there, not JSON, or an object without a prompt; names file and line.
@@ -69,11 +71,17 @@ def _decode(content: bytes, where: str) -> Any:
 def _prompt(item: Any, where: str) -> Prompt:
     if isinstance(item, str) and item.strip():
         return Prompt(text=item)
-    text = _text(item) if isinstance(item, Mapping) else None
-    if text is None:
+    ids = _token_ids(item) if isinstance(item, Mapping) else None
+    text = _text(item) if isinstance(item, Mapping) and ids is None else None
+    if text is None and ids is None:
         raise InputError("there is no prompt in it", where=where, hint=_HINT)
     category = next((item[key] for key in _CATEGORY_KEYS if isinstance(item.get(key), str) and item[key]), None)
-    return Prompt(text=text, category=category)
+    return Prompt(text=text or "", token_ids=ids, category=category)
+
+
+def _token_ids(item: Mapping[str, Any]) -> tuple[int, ...] | None:
+    found = (item[key] for key in _ID_KEYS if isinstance(item.get(key), list) and item[key])
+    return next((tuple(ids) for ids in found if all(type(number) is int and number >= 0 for number in ids)), None)
 
 
 def _text(item: Mapping[str, Any]) -> str | None:

@@ -13,14 +13,18 @@ from itertools import zip_longest
 class Prompt:
     """One prompt."""
 
-    text: str
-    """What is sent."""
+    text: str = ""
+    """What is sent; empty where token ids are."""
+    token_ids: tuple[int, ...] | None = None
+    """Token ids that are sent instead of a text, for a server that has no tokenizer."""
     category: str | None = None
     """Category, for results per category."""
 
     @property
     def key(self) -> str:
-        """Return the SHA-256 of the text: equal keys are equal prompts."""
+        """Return the SHA-256 of the text, or of the token ids: equal keys are equal prompts."""
+        if self.token_ids is not None:
+            return hashlib.sha256(",".join(map(str, self.token_ids)).encode()).hexdigest()
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -37,7 +37,8 @@ class SglangRoute:
             params["top_p"] = sampling.top_p
         if sampling.seed is not None:
             params["sampling_seed"] = sampling.seed
-        return msgspec.json.encode({"text": prompt.text, "sampling_params": params, "stream": stream})
+        asked = {"text": prompt.text} if prompt.token_ids is None else {"input_ids": prompt.token_ids}
+        return msgspec.json.encode({**asked, "sampling_params": params, "stream": stream})
 
     def counts(self, body: bytes, sampling: Sampling) -> Counts:
         """Return what `meta_info` says."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracker import checkpoints, engines, lint
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.finding import Finding
+from tracker.domain.redaction import redact_argv
 from tracker.domain.server import ServerConfig
 from tracker.errors import CheckpointError, InputError
 from tracker.lint.base import Subject
 from tracker.workflows.sweep_plan import Arm, SweepPlan
+
+_MEANT_BY_SIMULATION = frozenset({"SYNTHETIC_ACCEPTANCE", "DRAFT_WEIGHTS_DUMMY", "RANDOM_DATASET_FOR_ACCEPTANCE"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,21 @@ def check(arm: Arm, plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> Checked:
         drafter=_describe(plan.models, arm.drafter, "drafter", unseen) if arm.drafter else None,
         workload=plan.bench.workload(),
     )
-    return Checked(arm=arm, config=config, findings=lint.run(subject), unseen=tuple(unseen), allow=(*arm.allow, *allow))
+    findings = as_intended(lint.run(subject), arm)
+    return Checked(arm=arm, config=config, findings=findings, unseen=tuple(unseen), allow=(*arm.allow, *allow))
+
+
+def as_intended(findings: Iterable[Finding], arm: Arm) -> tuple[Finding, ...]:
+    """Return a server's findings; that its acceptance means nothing is no error where that was asked for.
+
+    Such a finding stays in the record and keeps its effect: the run serves step time only.
+    """
+    if arm.simulated_accept_length is None:
+        return tuple(findings)
+    return tuple(
+        dataclasses.replace(item, severity="info", fix=None) if item.code in _MEANT_BY_SIMULATION else item
+        for item in findings
+    )
 
 
 def config_of(argv: tuple[str, ...], environment: object) -> ServerConfig | None:
@@ -71,7 +89,8 @@ def config_of(argv: tuple[str, ...], environment: object) -> ServerConfig | None
     except InputError:
         return None
     variables = engines.relevant_environment(dict(environment)) if isinstance(environment, dict) else {}
-    return dataclasses.replace(config, environment={**config.environment, **variables})
+    # Prefixes included: what pins or wraps a server is part of how it ran.
+    return dataclasses.replace(config, argv=redact_argv(argv), environment={**config.environment, **variables})
 
 
 def local_folder(models: Path, path: str | None) -> Path | None:

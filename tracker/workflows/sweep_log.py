@@ -110,7 +110,7 @@ class SweepLog:
             files=files or {},
             suspect=suspect,
             note=place.note,
-            tags=place.tags,
+            tags={**place.tags, **up.arm.tags},
         )
 
     def measured(self, outcome: Outcome, *, took_s: float) -> None:

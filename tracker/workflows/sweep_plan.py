@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import shlex
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from tracker.errors import InputError
-from tracker.load.answers import Sampling
-from tracker.load.prompt_files import read_prompts
-from tracker.workflows.bench_plan import BenchPlan, Load, closed_loads
+from tracker.workflows.bench_plan import BenchPlan
 from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, read_campaign
-from tracker.workflows.sweep_tables import BUILT_IN_PROMPTS, ServerTable, SweepTable, Words, WorkloadTable, read_table
+from tracker.workflows.sweep_argv import engine_of, model_words, speculative_words, split_words
+from tracker.workflows.sweep_tables import ServerTable, SweepTable, read_table
+from tracker.workflows.sweep_workload import read_bench
+
+AXES = ("drafter", "algorithm", "shape", "simulated_accept_length", "flags")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,17 @@ class Arm:
     """Whether this is the plain server of `[sweep.baseline]`."""
     allow: tuple[str, ...]
     """Codes of checks that may fail."""
+    simulated_accept_length: float | None = None
+    """Accept length that the server is made to reach; None when acceptance is real."""
+    process: int = 1
+    """Which start of this configuration it is."""
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Return what its record is tagged with."""
+        length = self.simulated_accept_length
+        simulated = {} if length is None else {"sweep.simulated_accept_length": f"{length:g}"}
+        return {"sweep.process": str(self.process), **simulated}
 
     def command(self, *, host: str, port: int) -> tuple[str, ...]:
         """Return the whole command."""
@@ -81,6 +93,11 @@ class SweepPlan:
         return _argv(self.table, ())
 
     @property
+    def engine(self) -> str | None:
+        """Return the engine that the launch command starts; None when not known."""
+        return engine_of(split_words(self.table.launch))
+
+    @property
     def where(self) -> str:
         """Return the file it came from."""
         return str(self.campaign.folder / FILE_NAME)
@@ -104,7 +121,7 @@ def read_sweep(path: Path, *, models: Path | None = None) -> SweepPlan:
         raise InputError("there is no [sweep] in it", where=where, hint="Say there which servers to start.")
     table = read_table(tree["sweep"], where)
     folder = (models or campaign.folder).resolve()
-    arms = tuple(_named(_arm(entry, table, campaign, where) for entry in _entries(table, where)))
+    arms = tuple(_named(_starts(_entries(table, where), table, campaign, where)))
     _refuse_twice(arms, where)
     return SweepPlan(
         campaign=campaign,
@@ -113,56 +130,73 @@ def read_sweep(path: Path, *, models: Path | None = None) -> SweepPlan:
         target=table.target,
         baseline=_baseline(table),
         arms=arms,
-        bench=_bench(table.workload, folder, campaign.folder),
+        bench=read_bench(table.workload, target=table.target, models=folder, folder=campaign.folder, where=where),
     )
 
 
 def _entries(table: SweepTable, where: str) -> Iterator[ServerTable]:
     yield from table.servers
-    unknown = sorted(set(table.axes) - {"drafter", "algorithm", "shape", "flags"})
+    unknown = sorted(set(table.axes) - set(AXES))
     if unknown:
         raise InputError(
             f"unknown axis {unknown[0]!r} at [sweep.axes]",
             where=where,
-            hint='Axes are drafter, algorithm, shape and flags; other flags go into flags = ["--a 1", "--a 2"].',
+            hint=f'Axes are {", ".join(AXES)}; other flags go into flags = ["--a 1", "--a 2"].',
         )
     if table.axes:
         for point in itertools.product(*table.axes.values()):
-            yield msgspec.convert(dict(zip(table.axes, point, strict=True)), ServerTable)
+            try:
+                yield msgspec.convert(dict(zip(table.axes, point, strict=True)), ServerTable)
+            except msgspec.ValidationError as error:
+                raise InputError(f"[sweep.axes]: {error}", where=where, hint="Correct the value.") from error
     if not table.servers and not table.axes:
         raise InputError("[sweep] names no server", where=where, hint="Add [[sweep.servers]] entries or [sweep.axes].")
 
 
-def _arm(entry: ServerTable, table: SweepTable, campaign: CampaignFile, where: str) -> tuple[Arm, bool]:
+def _starts(
+    entries: Iterable[ServerTable], table: SweepTable, campaign: CampaignFile, where: str
+) -> Iterator[tuple[Arm, bool]]:
+    """Yield the servers of all entries; the second starts come after all first ones, so that drift does not hide."""
+    counted = [(entry, table.processes if entry.processes is None else entry.processes) for entry in entries]
+    few = next((count for _, count in counted if count < 1), None)
+    if few is not None:
+        raise InputError(f"processes = {few} starts nothing", where=where, hint="Write 1 or more.")
+    for process in range(1, max((count for _, count in counted), default=0) + 1):
+        for entry, count in counted:
+            if process <= count:
+                yield _arm(entry, table, campaign, where, process)
+
+
+def _arm(entry: ServerTable, table: SweepTable, campaign: CampaignFile, where: str, process: int) -> tuple[Arm, bool]:
     """Return the server of one entry, and whether its name was given."""
     drafter = _drafter_path(entry.drafter, campaign)
-    speculative: list[str] = []
-    if entry.algorithm is not None:
-        speculative += ["--speculative-algorithm", entry.algorithm]
-    if drafter is not None:
-        speculative += ["--speculative-draft-model-path", drafter]
-    if entry.shape is not None:
-        speculative += _shape(entry.shape, where)
-    extra = _words(entry.flags)
-    parts = (entry.drafter, entry.algorithm, entry.shape, " ".join(extra) or None)
+    spoken = speculative_words(entry, drafter, engine_of(split_words(table.launch)), where)
+    extra = split_words(entry.flags)
+    length = entry.simulated_accept_length
+    simulated = None if length is None else f"accept-{length:g}"
+    parts = (entry.drafter, entry.algorithm, entry.shape, simulated, " ".join(extra) or None)
     arm = Arm(
         name=entry.name or "-".join(part.strip("-").replace(" ", "_").replace("/", "_") for part in parts if part),
-        argv=_argv(table, (*speculative, *extra)),
-        environment={**table.environment, **entry.environment},
+        argv=_argv(table, (*spoken.flags, *extra)),
+        environment={**table.environment, **(spoken.environment or {}), **entry.environment},
         drafter=drafter,
         is_baseline=False,
         allow=entry.allow,
+        simulated_accept_length=length,
+        process=process,
     )
     return arm, entry.name is not None
 
 
 def _named(arms: Iterator[tuple[Arm, bool]]) -> Iterator[Arm]:
-    """Yield the servers; names that were made, not given, are told apart by number."""
-    seen: dict[str, int] = {}
+    """Yield the servers; names that were made, not given, are told apart by number, starts of one server by `-pN`."""
+    seen: dict[tuple[str, int], int] = {}
     for arm, given in arms:
         name = arm.name or "server"
-        seen[name] = seen.get(name, 0) + 1
-        yield arm if given or seen[name] == 1 else replace(arm, name=f"{name}-{seen[name]}")
+        key = (name, arm.process)
+        seen[key] = seen.get(key, 0) + 1
+        number = "" if given or seen[key] == 1 else f"-{seen[key]}"
+        yield replace(arm, name=f"{name}{number}" + (f"-p{arm.process}" if arm.process > 1 else ""))
 
 
 def _refuse_twice(arms: tuple[Arm, ...], where: str) -> None:
@@ -182,22 +216,9 @@ def _drafter_path(drafter: str | None, campaign: CampaignFile) -> str | None:
     return drafter
 
 
-def _shape(shape: str, where: str) -> list[str]:
-    parts = shape.split("-")
-    if len(parts) != 3 or not all(part.isdigit() for part in parts):
-        raise InputError(
-            f"shape {shape!r} is not STEPS-TOPK-DRAFT_TOKENS", where=where, hint='Write e.g. shape = "3-1-4".'
-        )
-    names = ("--speculative-num-steps", "--speculative-eagle-topk", "--speculative-num-draft-tokens")
-    return [word for pair in zip(names, parts, strict=True) for word in pair]
-
-
 def _argv(table: SweepTable, extra: tuple[str, ...]) -> tuple[str, ...]:
-    return (*_words(table.launch), "--model-path", table.target, *_words(table.flags), *extra)
-
-
-def _words(words: Words) -> tuple[str, ...]:
-    return tuple(shlex.split(words)) if isinstance(words, str) else tuple(words)
+    launch = split_words(table.launch)
+    return (*launch, *model_words(launch, table.target), *split_words(table.flags), *extra)
 
 
 def _baseline(table: SweepTable) -> Arm | None:
@@ -206,30 +227,9 @@ def _baseline(table: SweepTable) -> Arm | None:
         return None
     return Arm(
         name=baseline.name,
-        argv=_argv(table, _words(baseline.flags)),
+        argv=_argv(table, split_words(baseline.flags)),
         environment={**table.environment, **baseline.environment},
         drafter=None,
         is_baseline=True,
         allow=baseline.allow,
-    )
-
-
-def _bench(table: WorkloadTable, models: Path, folder: Path) -> BenchPlan:
-    source: str | Path = table.prompts
-    if table.prompts != BUILT_IN_PROMPTS:
-        source = next((base / table.prompts for base in (models, folder) if (base / table.prompts).is_file()),
-                      folder / table.prompts)  # fmt: skip
-    prompts = read_prompts(source)
-    loads = tuple(Load(concurrency=item.concurrency, requests=item.requests) for item in table.loads)
-    return BenchPlan(
-        prompts=prompts,
-        loads=loads or closed_loads(table.concurrencies, prompts=len(prompts.prompts), requests=None),
-        sampling=Sampling(
-            max_output_tokens=table.output_tokens, temperature=table.temperature, ignore_eos=table.ignore_eos
-        ),
-        repeats=table.repeats,
-        warmup_requests=table.warmup,
-        streamed_fraction=table.streamed_fraction,
-        route=table.route,
-        timeout_s=table.timeout_s,
     )

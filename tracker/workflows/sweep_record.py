@@ -29,7 +29,7 @@ from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.files import write_all
 from tracker.workflows.server_sources import ServerFacts
 from tracker.workflows.session import Session
-from tracker.workflows.sweep_check import config_of, local_folder
+from tracker.workflows.sweep_check import as_intended, config_of, local_folder
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 
 TRAINING_FILE = "training.json"
@@ -121,7 +121,7 @@ def to_logged(
         hardware=outcome.run.hardware or _merged(hardware, plan.campaign.hardware),
     )
     run = assemble(imported, facts, told)
-    record = run.record
+    record = run.record.replace(findings=as_intended(run.record.findings, arm))
     if record.drafter is not None and declared is not None:
         record = record.replace(drafter=_filled(record.drafter, declared.checkpoint))
     if record.target is not None and plan.campaign.target is not None:

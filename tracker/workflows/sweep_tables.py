@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from tracker.errors import InputError
+from tracker.load.prompt_files import BUILT_IN
 
-BUILT_IN_PROMPTS = "builtin"
 Words = str | tuple[str, ...]
 
 
@@ -26,6 +26,12 @@ class ServerTable:
     """`--speculative-algorithm`; None for a plain server."""
     shape: str | None = None
     """Draft steps, branches and draft tokens: `3-1-4`; None leaves the choice to the server."""
+    simulated_accept_length: float | None = None
+    """Accept length that the server is made to reach, bonus token included, whatever is drafted: the run serves step
+    time only. Needs no trained drafter; with `--load-format dummy` not even weights."""
+    processes: int | None = None
+    """Times that this server is started anew and measured, under one configuration: the spread shows the noise between
+    processes. None is `[sweep] processes`."""
     flags: Words = ()
     """Further flags of this server."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -66,8 +72,13 @@ class LoadTable:
 class WorkloadTable:
     """`[sweep.workload]`."""
 
-    prompts: str = BUILT_IN_PROMPTS
-    """`builtin`, or a file relative to the models' folder, else to campaign.toml."""
+    prompts: str = BUILT_IN
+    """`builtin`, a file relative to the models' folder, else to campaign.toml; for step times only also `random`
+    (words) or `random-ids` (token ids, for a server without a tokenizer)."""
+    input_tokens: int | None = None
+    """Length of random prompts: token ids, or words."""
+    vocab_size: int | None = None
+    """Random ids are below this; what the target's config.json says when None."""
     concurrencies: tuple[int, ...] = (1,)
     """Levels of load, each over all prompts; `loads` says more."""
     loads: tuple[LoadTable, ...] = ()
@@ -122,14 +133,16 @@ class SweepTable:
     """Expected output tokens per second of one stream, for the plan."""
     command: str | None = None
     """Your own benchmark instead of ours: `{url}`, `{name}`, `{out}` (its result file)."""
+    processes: int = 1
+    """Times that each server is started and measured; the further ones come after all first ones."""
     baseline: BaselineTable | None = None
     """The plain server."""
     workload: WorkloadTable = WorkloadTable()
     """What is asked."""
     servers: tuple[ServerTable, ...] = ()
     """Candidates, one by one."""
-    axes: Mapping[str, tuple[Words, ...]] = field(default_factory=dict)
-    """Candidates as a product: `drafter`, `algorithm`, `shape`, `flags`, each a list."""
+    axes: Mapping[str, tuple[Words | float, ...]] = field(default_factory=dict)
+    """Candidates as a product: `drafter`, `algorithm`, `shape`, `simulated_accept_length`, `flags`, each a list."""
 
 
 def read_table(tree: Mapping[str, Any], where: str) -> SweepTable:

@@ -10,6 +10,8 @@ chosen by variables:
                       slow, crash, hang, no_meta, cut (a stream without its end),
                       foreign (somebody else's tokens counted); comma-separated `mode:every` for every n-th request
     FAKE_IGNORE_TERM  1: only SIGKILL ends it
+
+SGLANG_SIMULATE_ACC_LEN forces the accept length, as it does in SGLang.
 """
 
 import asyncio
@@ -33,6 +35,7 @@ class Fake:
         self.algorithm = self.flag("--speculative-algorithm")
         self.num_steps = int(self.flag("--speculative-num-steps", "3"))
         self.step_s = float(os.environ.get("FAKE_STEP_MS", "1")) / 1000
+        self.forced = float(os.environ.get("SGLANG_SIMULATE_ACC_LEN", "-1"))
         self.modes = [item.partition(":")[::2] for item in os.environ.get("FAKE_MODE", "").split(",") if item]
         self.requests = self.output_tokens = self.flushes = 0
         self.running = 0
@@ -120,7 +123,11 @@ class Fake:
         histogram = [0] * (self.num_steps + 1)
         tokens, index = 1, 0
         while tokens < limit:
-            accepted = min((seed >> (index % 200)) % (self.num_steps + 1), limit - tokens - 1)
+            wanted = (seed >> (index % 200)) % (self.num_steps + 1)
+            if self.forced > 0:  # match-expected: whole lengths around the one asked for, so that the mean is exact
+                length = max(1.0, min(self.num_steps + 1.0, self.forced))
+                wanted = int((index + 1) * length) - int(index * length) - 1
+            accepted = min(wanted, limit - tokens - 1)
             histogram[accepted] += 1
             tokens += accepted + 1
             index += 1
@@ -151,7 +158,9 @@ class Fake:
             await self.reply(writer, 500, b'{"error": {"message": "internal"}}')
             return True
         limit = asked["sampling_params"]["max_new_tokens"]
-        info, steps = self.answer(asked["text"], limit)
+        # One of the two must be there, as in SGLang.
+        text = asked["text"] if "text" in asked else " ".join(str(token) for token in asked["input_ids"])
+        info, steps = self.answer(text, limit)
         started = time.perf_counter()
         if asked.get("stream"):
             return await self.stream(info, steps, mode, writer)
