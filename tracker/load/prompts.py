@@ -24,7 +24,7 @@ class Prompt:
     def key(self) -> str:
         """Return the SHA-256 of the text, or of the token ids: equal keys are equal prompts."""
         if self.token_ids is not None:
-            return hashlib.sha256(",".join(map(str, self.token_ids)).encode()).hexdigest()
+            return hashlib.sha256(f"token ids {self.token_ids}".encode()).hexdigest()
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
