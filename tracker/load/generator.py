@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 
-import httpx
-
 from tracker.load.answers import Answer, Route
 from tracker.load.client import ClientPool, loop_factory
 from tracker.load.health import ClientHealth, watched
@@ -90,12 +88,13 @@ class LoadGenerator:
         pool = self._clients()
         answers: list[Answer] = []
         gone = _Gone()
-        waiting = iter(requests)
+        # Made before the clock starts.
+        waiting = iter([(request, pool.request(self._route.path, request.body)) for request in requests])
 
         async def stream(index: int) -> None:
-            client = pool.client(index)
-            for request in waiting:
-                answer = await send(client, self._route, request)
+            transport = pool.transport(index)
+            for request, wire in waiting:
+                answer = await send(transport, self._route, request, wire)
                 answers.append(answer)
                 on_answer(answer)
                 if gone.after(answer):
@@ -117,8 +116,10 @@ class LoadGenerator:
         gone = _Gone()
         gaps = random.Random(seed)  # noqa: S311 - arrival times, not secrets
 
-        async def one(client: httpx.AsyncClient, request: Request, due_s: float) -> None:
-            answer = await send(client, self._route, request, due_s=due_s)
+        wires = [pool.request(self._route.path, request.body) for request in requests]
+
+        async def one(index: int, due_s: float) -> None:
+            answer = await send(pool.transport(index), self._route, requests[index], wires[index], due_s=due_s)
             answers.append(answer)
             gone.after(answer)
             on_answer(answer)
@@ -126,12 +127,12 @@ class LoadGenerator:
         async def arrivals() -> None:
             due_s = time.perf_counter()
             async with asyncio.TaskGroup() as group:
-                for index, request in enumerate(requests):
+                for index in range(len(requests)):
                     due_s += gaps.expovariate(rate_per_s)
                     await asyncio.sleep(max(0.0, due_s - time.perf_counter()))
                     if gone.reason is not None:
                         return
-                    group.create_task(one(pool.client(index), request, due_s))
+                    group.create_task(one(index, due_s))
 
         async with watched() as watch:
             ended_early = await _until_interrupt(arrivals())

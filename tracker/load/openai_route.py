@@ -57,7 +57,8 @@ class OpenAIRoute:
 
     def counts(self, body: bytes, sampling: Sampling) -> Counts:
         """Return what `usage` says."""
-        return self._from_object(decode_object(body), sampling, _finish(decode_object(body)))
+        answer = decode_object(body)
+        return self._from_object(answer, sampling, _finish(answer))
 
     def has_token(self, event: bytes) -> bool:
         """Return whether the event brings text; the first one of a chat often brings a role only."""

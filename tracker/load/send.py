@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import httpx
 
 from tracker.load.answers import Answer, BadAnswerError, Counts, Route, Sampling
+from tracker.load.client import BROKEN
+from tracker.load.events import Events
 from tracker.load.prompts import Prompt
 
-_DONE = b"[DONE]"
-# The last events of a stream hold its counts: the finish reason, then the usage.
-_KEPT_EVENTS = 4
 _MAX_ERROR_BYTES = 4096
 # Shown of an error body; more would be noise in a record.
 _SHOWN_CHARACTERS = 160
@@ -36,23 +34,40 @@ class Request:
     """Seconds after which the whole request has failed."""
 
 
-async def send(client: httpx.AsyncClient, route: Route, request: Request, *, due_s: float | None = None) -> Answer:
-    """Return one request with its end; only cancellation is raised."""
+async def send(
+    transport: httpx.AsyncBaseTransport,
+    route: Route,
+    request: Request,
+    wire: httpx.Request,
+    *,
+    due_s: float | None = None,
+) -> Answer:
+    """Return one request with its end; only cancellation is raised.
+
+    Args:
+        transport: What sends it.
+        route: How to read the answer.
+        request: What is asked.
+        wire: The same as HTTP, made before the clock starts.
+        due_s: When it should have been sent; None in a closed loop.
+    """
     sent_s = time.perf_counter()
     first_token_s: float | None = None
     counts: Counts | None = None
     error: str | None = None
     try:
         async with asyncio.timeout(request.timeout_s):
-            if request.stream:
-                first_token_s, counts = await _streamed(client, route, request)
-            else:
-                response = await client.post(route.path, content=request.body)
-                _check_status(response.status_code, response.content)
-                counts = route.counts(response.content, request.sampling)
+            response = await transport.handle_async_request(wire)
+            try:
+                if request.stream and response.status_code == httpx.codes.OK:
+                    first_token_s, counts = await _streamed(response, route, request)
+                else:
+                    counts = await _whole(response, route, request)
+            finally:
+                await response.aclose()
     except BadAnswerError as bad:
         error = str(bad)
-    except (TimeoutError, httpx.HTTPError) as broken:
+    except BROKEN as broken:
         error = _why(broken, time.perf_counter() - sent_s)
     ended_s = time.perf_counter()
     return Answer(
@@ -66,53 +81,33 @@ async def send(client: httpx.AsyncClient, route: Route, request: Request, *, due
     )
 
 
-async def _streamed(client: httpx.AsyncClient, route: Route, request: Request) -> tuple[float | None, Counts]:
-    async with client.stream("POST", route.path, content=request.body) as response:
-        if response.status_code != httpx.codes.OK:
-            _check_status(response.status_code, (await response.aread())[:_MAX_ERROR_BYTES])
-        first_token_s: float | None = None
-        last: list[bytes] = []
-        async for event in events(response.aiter_raw()):
+async def _whole(response: httpx.Response, route: Route, request: Request) -> Counts:
+    body = b"".join([chunk async for chunk in _chunks(response)])
+    if response.status_code != httpx.codes.OK:
+        text = body[:_MAX_ERROR_BYTES].decode("utf-8", "replace").strip()
+        raise BadAnswerError(f"HTTP {response.status_code}: {' '.join(text.split())[:_SHOWN_CHARACTERS]}")
+    return route.counts(body, request.sampling)
+
+
+async def _streamed(response: httpx.Response, route: Route, request: Request) -> tuple[float | None, Counts]:
+    first_token_s: float | None = None
+    events = Events()
+    async for chunk in _chunks(response):
+        for event in events.feed(chunk):
             if first_token_s is None and route.has_token(event):
                 first_token_s = time.perf_counter()
-            last.append(event)
-            del last[:-_KEPT_EVENTS]
-        return first_token_s, route.stream_counts(last, request.sampling)
+    events.close()
+    return first_token_s, route.stream_counts(list(events.last), request.sampling)
 
 
-async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the data of each server-sent event; chunks may break anywhere, also inside a character.
-
-    Raises:
-        BadAnswerError: The stream ends without its terminator, or in the middle of an event.
-    """
-    rest = b""
-    ended = False
-    async for chunk in chunks:
-        *lines, rest = (rest + chunk if rest else chunk).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                data = line[5:].strip()
-                if data == _DONE:
-                    ended = True
-                elif data:
-                    yield data
-    if rest.strip() == b"data: " + _DONE:
-        ended = True
-    elif rest.strip():
-        raise BadAnswerError("the stream ended in the middle of an event")
-    if not ended:
-        raise BadAnswerError("the stream ended without its terminator")
+def _chunks(response: httpx.Response) -> httpx.AsyncByteStream:
+    """Return the bytes as the transport reads them; httpx's own iterators are three generators deep."""
+    stream = response.stream
+    assert isinstance(stream, httpx.AsyncByteStream)  # noqa: S101 - a transport for coroutines gives no other
+    return stream
 
 
-def _check_status(status: int, body: bytes) -> None:
-    if status == httpx.codes.OK:
-        return
-    text = body[:_MAX_ERROR_BYTES].decode("utf-8", "replace").strip()
-    raise BadAnswerError(f"HTTP {status}: {' '.join(text.split())[:_SHOWN_CHARACTERS]}")
-
-
-def _why(error: TimeoutError | httpx.HTTPError, after_s: float) -> str:
+def _why(error: Exception, after_s: float) -> str:
     """Return what became of a request that brought no answer.
 
     httpx-aiohttp calls every broken connection a time-out of connecting; aiohttp's own error beneath tells them apart.
