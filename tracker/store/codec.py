@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tracker.domain.campaign import Campaign
-from tracker.domain.record import SCHEMA_VERSION, LoggedRun, RunRecord
+from tracker.domain.record import SCHEMA_VERSION, Amendment, LoggedRun, RunRecord
 from tracker.errors import StoreError
 from tracker.store.migrations import MIGRATIONS, migrate
 
@@ -63,6 +63,20 @@ def decode_logged_run(content: bytes, *, where: str) -> LoggedRun:
         raise StoreError("the file holds no record", where=where, hint="It was not written by tracker, or is damaged")
     document["record"] = migrate(record, migrations=MIGRATIONS, current=SCHEMA_VERSION, where=where)
     return _convert(document, LoggedRun, where)
+
+
+def encode_amendment(amendment: Amendment) -> bytes:
+    """Return a correction as JSON bytes, equal for equal corrections."""
+    return _encode(amendment)
+
+
+def decode_amendment(content: bytes, *, where: str) -> Amendment:
+    """Return the correction in `content`.
+
+    Raises:
+        StoreError: As for `decode_record`.
+    """
+    return _convert(_document(content, where), Amendment, where)
 
 
 def encode_campaign(campaign: Campaign) -> bytes:

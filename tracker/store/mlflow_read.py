@@ -16,6 +16,7 @@ from tracker.domain.record import Attachment, RunRecord
 from tracker.errors import StoreError
 from tracker.store.base import Query
 from tracker.store.codec import decode_record
+from tracker.store.mlflow_amendments import amended
 from tracker.store.mlflow_artifacts import RECORD
 from tracker.store.mlflow_projection import CHANGED_AT, sortable
 from tracker.store.mlflow_write import COMPLETE, RECORD_ID, RECORD_SHA256
@@ -123,7 +124,16 @@ def is_complete(run: Any) -> bool:
 
 
 def read_record(client: Any, run: Any, cache: RecordCache, *, experiment: str) -> RunRecord:
-    """Return a run's record, under the name its experiment has now.
+    """Return a run's record with the corrections its tags hold, under the name its experiment has now.
+
+    Raises:
+        StoreError: The artifact is missing, damaged, or of a newer tracker.
+    """
+    return amended(read_logged(client, run, cache, experiment=experiment), run.data.tags)
+
+
+def read_logged(client: Any, run: Any, cache: RecordCache, *, experiment: str) -> RunRecord:
+    """Return a run's record as it was logged, without the corrections its tags hold.
 
     Raises:
         StoreError: The artifact is missing, damaged, or of a newer tracker.
@@ -132,7 +142,7 @@ def read_record(client: Any, run: Any, cache: RecordCache, *, experiment: str) -
     content = cache.get(run_id, sha256)
     if content is None:
         content = read_artifact(client, run, RECORD)
-        # They differ for the moment between an amendment's artifact and its tags; the artifact is the truth.
+        # An early tracker wrote corrections into the artifact, the digest a moment later; the artifact is the truth.
         if hashlib.sha256(content).hexdigest() == sha256:
             cache.put(run_id, sha256, content)
     record = decode_record(content, where=f"run {run_id}, {RECORD}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import string
 import time
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -120,11 +120,28 @@ class MlflowStore:
     def amend(self, run_id: str, amendment: Amendment) -> StoredRun:
         """Apply a correction; see RunStore. `run_id` may be anything that `load` takes."""
         stored = self.load(run_id)
-        with self._errors(f"the run {stored.run_id} could not be amended"):
-            campaign = self.load_campaign(stored.record.experiment)
-            decision = None if campaign is None else campaign.decision_concurrency
-            mlflow_amend.amend(self._client, stored, amendment, decision_concurrency=decision)
+        for attempt in range(1, SAVE_ATTEMPTS):
+            try:
+                self._amend(stored, amendment)
+                break
+            except ContendedError:
+                time.sleep(CONTENDED_SECONDS * attempt)
+        else:
+            self._amend(stored, amendment)
         return self.load(stored.run_id)
+
+    def _amend(self, stored: StoredRun, amendment: Amendment) -> None:
+        name = stored.record.experiment
+        with self._errors(f"the run {stored.run_id} could not be amended"):
+            campaign = self.load_campaign(name)
+            run = self._client.get_run(stored.run_id)
+            mlflow_amend.amend(
+                self._client,
+                stored.run_id,
+                mlflow_read.read_logged(self._client, run, self._cache, experiment=name),
+                amendment,
+                decision_concurrency=None if campaign is None else campaign.decision_concurrency,
+            )
 
     def experiments(self) -> tuple[str, ...]:
         """Return the names of all campaigns, sorted."""
@@ -214,6 +231,12 @@ class MlflowStore:
         if self._connected is None:
             self._connected = mlflow_open.connect(self._full_uri)
         return self._connected
+
+    @contextmanager
+    def speaking(self, doing: str) -> Iterator[Any]:
+        """Yield MLflow's client; what it raises is told as StoreError, with what was being done."""
+        with self._errors(doing):
+            yield self._client
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:
         _ = self._client  # connected first: importing MLflow with its defaults would be too late to correct
