@@ -19,6 +19,8 @@ MAX_FILES = 5000
 _YAML_LIMIT_BYTES = 2**20
 _POSITION = re.compile(r"eval/per_position_acc/(\d{1,3})")
 _MAX_SETTING_LENGTH = 200
+# The first that is set names the data: conversations, prepared token ids, then recorded hidden states.
+_DATA = ("train_data_path", "data_path", "train_data", "prompts_path", "hidden_states_path", "train_hidden_states_path")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +129,7 @@ def training(
     Raises:
         InputError: The data file is damaged.
     """
-    data = setting(values, "train_data_path", "data_path", "train_data")
+    data = setting(values, *_DATA)
     counted, findings = _data(data, setting(values, "max_prompts", "max_samples"), near)
     known = [step for step in (steps, found.last_step) if step is not None]
     return (
@@ -151,7 +153,9 @@ def _data(name: Any, limit: Any, near: Path) -> tuple[Training, tuple[Finding, .
     short = Path(name).name or name
     paths = _training_data.find(name, near)
     if not paths:
-        return Training(data_name=short), (_uncounted(f"{short} is not on this machine"),)
+        return Training(data_name=short), (
+            _uncounted(f"{short} is not on this machine, or holds no JSON Lines or Parquet"),
+        )
     count = _training_data.count_file(paths[0])
     for item in paths[1:]:
         count.merge(_training_data.count_file(item))

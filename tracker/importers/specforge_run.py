@@ -6,6 +6,7 @@ measured accept length. The number of samples is no field of SpecForge's; it is 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from tracker.domain.checkpoint import Checkpoint
 from tracker.errors import InputError
-from tracker.importers import _jsonl, _source, _training_run
+from tracker.importers import _jsonl, _source, _specforge_samples, _training_run
 from tracker.importers.base import ImportedRun
 
 _STEP = re.compile(r"(?P<run>.+)-step(?P<step>\d{1,12})")
@@ -57,6 +58,10 @@ class SpecforgeRun:
                 hint="Train with `tracking.report_to: tensorboard`, or log the console with the settings.",
             )
         training, findings = _training_run.training(values, found, steps=max(steps, default=None), near=path)
+        seen, unknown = _specforge_samples.seen(values, training.optimizer_steps)
+        training = dataclasses.replace(
+            training, samples_seen=seen, batch_size=_specforge_samples.per_step(values) or training.batch_size
+        )
         target = _training_run.setting(values, "target_model_path", "target_model_name_or_path")
         name = path.resolve().name
         return (
@@ -69,7 +74,7 @@ class SpecforgeRun:
                 else None,
                 training=training,
                 tags=_best(items),
-                findings=findings,
+                findings=(*findings, *unknown),
                 missing=found.missing,
             ),
         )
