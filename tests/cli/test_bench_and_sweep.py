@@ -55,6 +55,27 @@ def test_the_plan_as_json_is_for_programs(cli: Cli, campaign: Path) -> None:
     assert plan["expected"]["total_s"] >= 0
 
 
+@pytest.mark.parametrize(
+    ("options", "adaptive"),
+    [
+        ([], False),
+        (["--budget", "1h"], True),
+        (["--adaptive"], True),
+        (["--budget", "1h", "--in-order"], False),
+    ],
+)
+def test_with_a_budget_the_plan_says_what_would_come_first_and_why(
+    cli: Cli, campaign: Path, options: list[str], adaptive: bool
+) -> None:
+    arguments = ["sweep", campaign, "--plan", "--allow", "ALGO_MISMATCH_EAGLE_FOR_EAGLE3", *options]
+
+    told = cli(*arguments)
+    plan = json.loads(cli(*arguments, "--json").out)
+
+    assert ("wrong: Nothing with speculation is measured" in told.out) == adaptive
+    assert [(item["name"], item["stage"]) for item in plan.get("order", [])] == [("wrong", "identify")] * adaptive
+
+
 def test_a_refused_server_is_recorded_and_the_command_exits_with_three(cli: Cli, campaign: Path) -> None:
     done = cli("sweep", campaign, "--out", campaign / "out", "--spool", campaign / "spool")
     again = cli("sweep", campaign, "--out", campaign / "out", "--spool", campaign / "spool", "--json", "--retry-failed")

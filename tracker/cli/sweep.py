@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from tracker.errors import UsageError
 
 if TYPE_CHECKING:
     from tracker.workflows.sweep import SweepResult
+    from tracker.workflows.sweep_adaptive import Ranking
     from tracker.workflows.sweep_check import Checked
     from tracker.workflows.sweep_estimate import Estimate
     from tracker.workflows.sweep_plan import SweepPlan
@@ -44,7 +46,17 @@ INTERRUPT_EXIT = 130
 )
 @click.option("--allow", multiple=True, metavar="CODE", help="Start servers in spite of this check; repeatable.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this server (and the baseline); repeatable.")
-@click.option("--budget", metavar="TIME", help="Begin no further server after this time, e.g. 9m, 2h.")
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="Begin no further server after this time, e.g. 9m, 2h; what promises most comes first (see --adaptive).",
+)
+@click.option(
+    "--adaptive/--in-order",
+    default=None,
+    help="Measure next what promises the largest improvement per GPU-hour, and say why; or keep the order of the file. "
+    "Default: adaptive with --budget.",
+)
 @click.option("--retry-failed", is_flag=True, help="Try servers again that failed or were refused before.")
 @_options.as_json
 @_options.tracking_uri
@@ -53,8 +65,9 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
     """Start every server of CAMPAIGN's [sweep], check it, measure it, and log it.
 
     CAMPAIGN is a campaign.toml or its folder. A server whose flags do not fit its checkpoint is refused and recorded as
-    such. An interrupted sweep goes on where it stopped when it is called again. Run ids, or with --spool the paths of
-    the records, go to stdout. Exits with 3 when a server was refused.
+    such. An interrupted sweep goes on where it stopped when it is called again. With --budget the next server is chosen
+    by expected improvement, under the analysis that the memo uses. Run ids, or with --spool the paths of the records,
+    go to stdout. Exits with 3 when a server was refused.
     """
     from tracker.workflows.sweep_check import check_all
     from tracker.workflows.sweep_estimate import estimate
@@ -62,9 +75,12 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
 
     plan = read_sweep(campaign, models=options["models"])
     _refuse_unknown(options["only"], plan)
+    if options["adaptive"] is None:
+        options["adaptive"] = options["budget"] is not None
     if plan_only:
         checks = check_all(plan, allow=options["allow"])
-        _print_plan(plan, checks, estimate(plan, checks), as_json=options["as_json"])
+        ranking = _ranking(plan, checks, options) if options["adaptive"] else None
+        _print_plan(plan, checks, estimate(plan, checks), ranking, as_json=options["as_json"])
         ctx.exit(LINT_EXIT if any(item.refused_by for item in checks) else 0)
     result = _run(plan, options)
     if result.interrupted:
@@ -79,11 +95,12 @@ def _run(plan: SweepPlan, options: dict[str, Any]) -> SweepResult:
     session = _context.session(options["tracking_uri"])
     spool = options["spool"]
     chosen = SweepOptions(
-        out=options["out"] or Path("sweeps") / plan.campaign.campaign.name,
+        out=_out(plan, options),
         spool=spool if spool is not None else session.spool.folder,
         allow=options["allow"],
         only=options["only"],
         budget_s=None if options["budget"] is None else _durations.seconds(options["budget"], "--budget"),
+        adaptive=options["adaptive"],
         retry_failed=options["retry_failed"],
     )
     with _progress.Line() as line, _progress.ends_on_sigterm():
@@ -91,6 +108,16 @@ def _run(plan: SweepPlan, options: dict[str, Any]) -> SweepResult:
     ids = [] if spool is not None else log_results(plan, result, session, tell=lambda text: click.echo(text, err=True))
     _tell(result, ids, spool, as_json=options["as_json"])
     return result
+
+
+def _out(plan: SweepPlan, options: dict[str, Any]) -> Path:
+    return options["out"] or Path("sweeps") / plan.campaign.campaign.name
+
+
+def _ranking(plan: SweepPlan, checks: tuple[Checked, ...], options: dict[str, Any]) -> Ranking:
+    from tracker.workflows.sweep_adaptive import rank_left
+
+    return rank_left(plan, checks, _out(plan, options), only=options["only"], retry_failed=options["retry_failed"])
 
 
 def _tell(result: SweepResult, ids: list[str], spool: Path | None, *, as_json: bool) -> None:
@@ -127,9 +154,11 @@ def _refuse_unknown(only: tuple[str, ...], plan: SweepPlan) -> None:
         raise UsageError(f"--only {unknown!r} names no server", where=plan.where, hint=f"Known: {', '.join(known)}.")
 
 
-def _print_plan(plan: SweepPlan, checks: tuple[Checked, ...], expected: Estimate, *, as_json: bool) -> None:
+def _print_plan(
+    plan: SweepPlan, checks: tuple[Checked, ...], expected: Estimate, ranking: Ranking | None, *, as_json: bool
+) -> None:
     if as_json:
-        click.echo(json.dumps(_plan_as_json(plan, checks, expected), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_plan_as_json(plan, checks, expected, ranking), indent=2, ensure_ascii=False))
         return
     rows = [
         (item.arm.name, item.arm.drafter or "–", _state(item), " ".join(item.arm.argv[len(plan.common) :]) or "–")
@@ -153,6 +182,10 @@ def _print_plan(plan: SweepPlan, checks: tuple[Checked, ...], expected: Estimate
         f"{expected.baseline_measurements} baseline measurements, about {expected.total_s / 60:.0f} minutes"
         + (f", {hours:.2f} GPU-hours" if hours is not None else "")
     )
+    if ranking is not None:
+        click.echo("in this order, chosen anew after each server:")
+        for ranked in ranking.order:
+            click.echo(f"  {ranked.name}: {ranked.reason}")
     click.echo(f"assuming {expected.assumes}", err=True)
 
 
@@ -163,8 +196,12 @@ def _state(item: Checked) -> str:
     return f"allowed: {', '.join(allowed)}" if allowed else "ok"
 
 
-def _plan_as_json(plan: SweepPlan, checks: tuple[Checked, ...], expected: Estimate) -> dict[str, object]:
+def _plan_as_json(
+    plan: SweepPlan, checks: tuple[Checked, ...], expected: Estimate, ranking: Ranking | None
+) -> dict[str, object]:
+    order = None if ranking is None else [dataclasses.asdict(item) for item in ranking.order]
     return {
+        **({} if order is None else {"order": order}),
         "servers": [
             {
                 "name": item.arm.name,

@@ -41,28 +41,55 @@ class Estimate:
 
 def estimate(plan: SweepPlan, checks: tuple[Checked, ...]) -> Estimate:
     """Return the expected time for the servers that the checks let through."""
-    table, bench = plan.table, plan.bench
+    table = plan.table
     arms = [item.arm for item in checks if not item.refused_by and not item.arm.is_baseline]
     batches = tuple(schedule(plan, arms))
     resident = sum(len(batch.items) + 1 for batch in batches if batch.resident is not None)
     interleaved = sum(item.arm.is_baseline for batch in batches for item in batch.items)
     measurements = len(arms) + resident + interleaved
-    # Streams share the device, so a stream slows down as their number grows; half the speed is a middling guess.
-    once_s = sum(
-        load.requests * bench.sampling.max_output_tokens / (table.stream_tok_s_estimate * _speed_up(load.concurrency))
-        for load in bench.loads
-    )
-    hardware, costs = plan.campaign.hardware, plan.campaign.campaign.costs
     return Estimate(
         servers=len(arms),
         batches=len(batches),
         baseline_measurements=resident + interleaved,
         start_s=len(batches) * table.start_estimate_s,
-        measure_s=measurements * bench.repeats * once_s,
-        gpus=hardware.gpu_count if hardware is not None and hardware.gpu_count is not None else costs.gpus,
+        measure_s=measurements * measure_estimate_s(plan),
+        gpus=gpus_of(plan),
         assumes=f"{table.start_estimate_s:.0f} s to start a batch, {table.stream_tok_s_estimate:g} tok/s for one "
         "stream and half of that for each of several ([sweep] start_estimate_s, stream_tok_s_estimate)",
     )
+
+
+def measure_estimate_s(plan: SweepPlan) -> float:
+    """Return the expected seconds of measuring one server once."""
+    bench = plan.bench
+    # Streams share the device, so a stream slows down as their number grows; half the speed is a middling guess.
+    once_s = sum(
+        load.requests
+        * bench.sampling.max_output_tokens
+        / (plan.table.stream_tok_s_estimate * _speed_up(load.concurrency))
+        for load in bench.loads
+    )
+    return bench.repeats * once_s
+
+
+def gpus_of(plan: SweepPlan) -> int | None:
+    """Return the GPUs in use; None when campaign.toml does not say."""
+    hardware, costs = plan.campaign.hardware, plan.campaign.campaign.costs
+    return hardware.gpu_count if hardware is not None and hardware.gpu_count is not None else costs.gpus
+
+
+def hours_of_one(plan: SweepPlan, *, start_s: float | None = None, measure_s: float | None = None) -> float:
+    """Return the GPU-hours of one more server and of the baseline beside it; one GPU where the number is not known.
+
+    Args:
+        plan: The sweep.
+        start_s: Seconds that starting a batch took; the plan's estimate when None.
+        measure_s: Seconds that measuring one server took; the plan's estimate when None.
+    """
+    start = plan.table.start_estimate_s if start_s is None else start_s
+    measure = measure_estimate_s(plan) if measure_s is None else measure_s
+    passes = 2 if plan.baseline is not None else 1
+    return (gpus_of(plan) or 1) * max(1.0, start / max(1, plan.table.batch) + passes * measure) / 3600
 
 
 def _speed_up(concurrency: int | None) -> float:

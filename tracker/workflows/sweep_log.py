@@ -20,6 +20,7 @@ from tracker.workflows.session import Session
 from tracker.workflows.sweep_baseline import BaselineSegment
 from tracker.workflows.sweep_check import Checked
 from tracker.workflows.sweep_fleet import Tell, Up
+from tracker.workflows.sweep_history import keep_record
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 from tracker.workflows.sweep_record import Outcome, keep, to_logged
 from tracker.workflows.sweep_state import Done, SweepState
@@ -120,7 +121,10 @@ class SweepLog:
             self.state.baselines += 1
             self.state.save()
         else:
-            self._finish(outcome.arm, record, Done(name=outcome.arm.name, status="measured", took_s=took_s))
+            stopped = outcome.tags.get("sweep.stopped_early")
+            reason = None if stopped is None else f"stopped early: {stopped}"
+            done = Done(name=outcome.arm.name, status="measured", reason=reason, took_s=took_s)
+            self._finish(outcome.arm, record, done)
 
     def segment(self, segment: BaselineSegment) -> None:
         """Log the resident baseline's measurements during one batch."""
@@ -165,6 +169,7 @@ class SweepLog:
         if earlier is not None and not outcome.arm.is_baseline:
             run = dataclasses.replace(run, record=run.record.replace(supersedes=earlier))
         self.spooled.append(self.spool.put(run))
+        keep_record(run.record, self.out)
         self.records.append(run.record)
         self.tell(_summary(run.record))
         return run.record

@@ -41,6 +41,8 @@ class Arm:
     """Accept length that the server is made to reach; None when acceptance is real."""
     process: int = 1
     """Which start of this configuration it is."""
+    configuration: str = ""
+    """Identity of its flags without the drafter and without forced acceptance: such servers share a step time."""
 
     @property
     def tags(self) -> dict[str, str]:
@@ -184,8 +186,17 @@ def _arm(entry: ServerTable, table: SweepTable, campaign: CampaignFile, where: s
         allow=entry.allow,
         simulated_accept_length=length,
         process=process,
+        configuration=_configuration(entry, table, where),
     )
     return arm, entry.name is not None
+
+
+def _configuration(entry: ServerTable, table: SweepTable, where: str) -> str:
+    real = replace(entry, simulated_accept_length=None)
+    spoken = speculative_words(real, None, engine_of(split_words(table.launch)), where)
+    variables = {**table.environment, **entry.environment}
+    what = [_argv(table, (*spoken.flags, *split_words(entry.flags))), sorted(variables.items())]
+    return hashlib.sha256(msgspec.json.encode(what)).hexdigest()[:24]
 
 
 def _named(arms: Iterator[tuple[Arm, bool]]) -> Iterator[Arm]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from tracker import checkpoints
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.measurement import Measurement
 from tracker.domain.provenance import InputFile
@@ -22,7 +23,7 @@ from tracker.domain.training import Training
 from tracker.domain.workload import Hardware
 from tracker.engines import LiveServer
 from tracker.environment import provenance
-from tracker.errors import InputError
+from tracker.errors import CheckpointError, InputError
 from tracker.importers.base import ImportedRun
 from tracker.launchers import tail
 from tracker.workflows.assemble import RunFacts, assemble
@@ -164,6 +165,28 @@ def _server_facts(outcome: Outcome) -> ServerFacts:
     if launched is not None:
         configs.append(("argv", launched))
     return ServerFacts(configs=tuple(configs), model_path=model_path)
+
+
+def drafter_of(arm: Arm, plan: SweepPlan) -> Checkpoint | None:
+    """Return a server's drafter under the name that its record will carry; None without one."""
+    declared, folder = plan.campaign.drafter(arm.drafter), local_folder(plan.models, arm.drafter)
+    if folder is None:
+        return None if declared is None else declared.checkpoint
+    try:
+        described = checkpoints.describe(folder)
+    except CheckpointError:
+        return None if declared is None else declared.checkpoint
+    return described if declared is None else _filled(described, declared.checkpoint)
+
+
+def training_of(arm: Arm, plan: SweepPlan) -> Training | None:
+    """Return what a server's drafter was trained on; None where neither its folder nor campaign.toml says.
+
+    Raises:
+        InputError: The drafter's training facts cannot be read.
+    """
+    declared = plan.campaign.drafter(arm.drafter)
+    return _training(local_folder(plan.models, arm.drafter)) or (None if declared is None else declared.training)
 
 
 def _training(drafter: Path | None) -> Training | None:

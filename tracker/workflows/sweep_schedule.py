@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tracker.workflows.sweep_plan import Arm, SweepPlan
@@ -44,6 +44,29 @@ def schedule(plan: SweepPlan, arms: Sequence[Arm], *, baselines: int = 0) -> Ite
     resident = baseline if table.baseline is not None and table.baseline.resident else None
     for group in _batches(items, max(1, table.batch)):
         yield Batch(items=tuple(group), resident=resident)
+
+
+def as_chosen(plan: SweepPlan, choose: Callable[[], Sequence[Arm]], *, baselines: int = 0) -> Iterator[Batch]:
+    """Yield batches of the servers that `choose` puts first each time it is asked, until it returns none.
+
+    A baseline that is not resident is started before the first ones, after every `every` candidates, and at the end.
+    """
+    table, baseline = plan.table, plan.baseline
+    interleaved = table.baseline is not None and not table.baseline.resident
+    resident = baseline if table.baseline is not None and table.baseline.resident else None
+    since: int | None = None
+    while chosen := list(choose())[: max(1, table.batch)]:
+        items = [Item(arm=arm, name=arm.name) for arm in chosen]
+        if interleaved and baseline is not None and table.baseline is not None:
+            if since is None or since >= table.baseline.every:
+                baselines += 1
+                items.insert(0, Item(arm=baseline, name=f"{baseline.name}-{baselines}"))
+                since = 0
+            since += len(chosen)
+        for group in _batches(items, max(1, table.batch)):
+            yield Batch(items=tuple(group), resident=resident)
+    if since and baseline is not None:
+        yield Batch(items=(Item(arm=baseline, name=f"{baseline.name}-{baselines + 1}"),))
 
 
 def _interleaved(items: list[Item], baseline: Arm, every: int, count: int) -> list[Item]:

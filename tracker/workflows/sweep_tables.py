@@ -135,6 +135,9 @@ class SweepTable:
     """Your own benchmark instead of ours: `{url}`, `{name}`, `{out}` (its result file)."""
     processes: int = 1
     """Times that each server is started and measured; the further ones come after all first ones."""
+    stop_early: bool | None = None
+    """Leave out the remaining loads of a server that cannot win any more. None: where the order is adaptive, since a
+    full sweep is also after accept lengths and step times of servers that lose."""
     baseline: BaselineTable | None = None
     """The plain server."""
     workload: WorkloadTable = WorkloadTable()

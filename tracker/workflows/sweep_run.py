@@ -1,0 +1,273 @@
+"""One call of a sweep: check all, then start, measure and log, batch by batch."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracker.errors import InputError, ServerError
+from tracker.workflows.bench_measure import OnProgress, measure
+from tracker.workflows.bench_measured import Measured
+from tracker.workflows.sweep_baseline import BaselineSegment
+from tracker.workflows.sweep_check import Checked, check_all
+from tracker.workflows.sweep_command import run_command
+from tracker.workflows.sweep_fleet import Fleet, Up
+from tracker.workflows.sweep_history import Speed, history_of, kept_records
+from tracker.workflows.sweep_log import Place, SweepLog
+from tracker.workflows.sweep_measure import measure_until
+from tracker.workflows.sweep_plan import Arm, SweepPlan
+from tracker.workflows.sweep_record import Outcome, with_neighbours
+from tracker.workflows.sweep_schedule import Batch, Item, as_chosen, schedule
+from tracker.workflows.sweep_state import SweepState
+from tracker.workflows.sweep_stopping import cannot_win
+
+LOGS_FOLDER = "logs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepOptions:
+    """How a sweep is run."""
+
+    out: Path
+    """Folder for results, logs and state."""
+    spool: Path
+    """Folder that records go to."""
+    allow: tuple[str, ...] = ()
+    """Codes of checks that may fail, for every server."""
+    only: tuple[str, ...] = ()
+    """Names of the servers wanted; all when empty."""
+    budget_s: float | None = None
+    """Seconds after which no further server is begun."""
+    adaptive: bool = False
+    """Measure first what promises the largest improvement per GPU-hour, instead of the plan's order."""
+    retry_failed: bool = False
+    """Try servers again that failed or were refused before."""
+
+
+class SweepRun:
+    """One call of a sweep."""
+
+    def __init__(
+        self, plan: SweepPlan, options: SweepOptions, state: SweepState, log: SweepLog, on_progress: OnProgress
+    ) -> None:
+        """Prepare it; nothing is started yet."""
+        self._plan, self._options, self._state, self._log = plan, options, state, log
+        self._tell, self._on_progress = log.tell, on_progress
+        self._begun_s = time.monotonic()
+        self._allowed: list[Checked] = []
+        self._chosen_because: dict[str, str] = {}
+        self._baseline: Up | None = None
+        wanted = plan.table.stop_early
+        self._stops_early = options.adaptive if wanted is None else wanted
+
+    def run(self) -> None:
+        """Check all servers, then start and measure those that are let through, batch by batch.
+
+        Raises:
+            ServerError: The baseline is refused, does not come up or goes away.
+            KeyboardInterrupt: Ctrl-C.
+        """
+        for item in check_all(self._plan, allow=self._options.allow):
+            if self._options.only and not item.arm.is_baseline and item.arm.name not in self._options.only:
+                continue
+            if not item.refused_by:
+                self._allowed.append(item)
+            elif item.arm.is_baseline:
+                raise ServerError(f"the baseline is {item.reason}", where=self._plan.where)
+            elif not self._is_done(item.arm):
+                self._log.refused(item)
+        with Fleet(self._plan, self._options.out / LOGS_FOLDER, self._tell) as fleet:
+            for batch in self._batches():
+                if self._out_of_time(starting=True):
+                    return
+                self._batch(batch, fleet)
+
+    def left(self) -> list[Arm]:
+        """Return the candidates that are not done."""
+        return [item.arm for item in self._waiting()]
+
+    def _waiting(self) -> list[Checked]:
+        return [item for item in self._allowed if not item.arm.is_baseline and not self._is_done(item.arm)]
+
+    def _is_done(self, arm: Arm) -> bool:
+        return arm.digest(self._plan.bench) in self._state.done
+
+    def _batches(self) -> Iterator[Batch]:
+        if self._options.adaptive:
+            return as_chosen(self._plan, self._choose, baselines=self._state.baselines)
+        return schedule(self._plan, self.left(), baselines=self._state.baselines)
+
+    def _choose(self) -> list[Arm]:
+        """Return the servers that are left, the most worthwhile first, and say why the next ones are next."""
+        from tracker.workflows.sweep_adaptive import rank  # numpy and scipy, which a sweep in order does not need
+
+        waiting = self._waiting()
+        if not waiting or self._out_of_time(starting=True, tell=False):
+            return [item.arm for item in waiting]
+        ranking = rank(
+            self._plan,
+            waiting,
+            kept_records(self._options.out),
+            start_s=self._state.start_s,
+            measure_s=self._state.slowest_s(),
+        )
+        for item in ranking.order[: max(1, self._plan.table.batch)]:
+            self._tell(f"next: {item.name}. {item.reason}")
+            self._chosen_because[item.name] = item.reason
+        by_name = {item.arm.name: item.arm for item in waiting}
+        return [by_name[item.name] for item in ranking.order]
+
+    def _batch(self, batch: Batch, fleet: Fleet) -> None:
+        """Start a batch's servers, measure one after the other, end them.
+
+        All stay up until the last one is measured, so that each is measured beside the same number of idle ones.
+        """
+        self._state.batches += 1
+        number = self._state.batches
+        self._state.save()
+        up = self._launch(batch, number, fleet)
+        segment = None
+        if batch.resident is not None and self._baseline is not None:
+            segment = BaselineSegment(number=number, up=self._baseline)
+        try:
+            if segment is not None and up:
+                self._measure_baseline(segment, fleet)
+            for item in batch.items:
+                if item.arm.name in up and not self._out_of_time(starting=False):
+                    self._measure(item, up[item.arm.name], fleet, segment, number)
+        finally:
+            if segment is not None:
+                self._log.segment(segment)
+        fleet.stop([item.arm.name for item in batch.items])
+
+    def _launch(self, batch: Batch, number: int, fleet: Fleet) -> dict[str, Up]:
+        """Return the batch's servers that serve, by name; the resident baseline is started with the first batch.
+
+        Raises:
+            ServerError: The resident baseline does not come up.
+        """
+        resident = batch.resident if self._baseline is None else None
+        arms = [*([resident] if resident is not None else []), *(item.arm for item in batch.items)]
+        self._tell(f"starting {len(arms)}: {', '.join(arm.name for arm in arms)}")
+        launched = fleet.launch(arms, tag=f".{number}")
+        self._state.start_s = max(launched.took_s, self._state.start_s or 0.0)
+        for up, failure in launched.failed:
+            if up.arm is resident:
+                raise ServerError(f"the baseline did not come up ({failure})", where=str(up.log))
+            self._log.failed(up, _name(batch, up), str(failure))
+        serving = {up.arm.name: up for up in launched.up}
+        if resident is not None:
+            self._baseline = serving.pop(resident.name)
+        return serving
+
+    def _measure(self, item: Item, up: Up, fleet: Fleet, segment: BaselineSegment | None, number: int) -> None:
+        """Measure one server, then the resident baseline again, and log the former."""
+        begun_s = time.monotonic()
+        crashed = up.crashed()
+        if crashed is not None:
+            self._log.failed(up, item.name, f"it went away before it was measured ({crashed})")
+            return
+        self._tell(f"{item.name}: measuring")
+        place = Place(batch=number, others=fleet.size - 1, resident_baseline=segment is not None)
+        try:
+            outcome = self._outcome(item, up, place, segment)
+        except (ServerError, InputError) as error:
+            crashed = up.crashed(wait_s=2.0)
+            self._log.failed(up, item.name, str(error) if crashed is None else str(crashed))
+            return
+        took_s = time.monotonic() - begun_s
+        before: dict[int, float] = {}
+        after: dict[int, float] = {}
+        try:
+            if segment is not None:
+                before = segment.last_throughput()
+                self._measure_baseline(segment, fleet)
+                after = segment.last_throughput()
+        finally:
+            # The candidate is measured, whatever became of the baseline after it.
+            run = with_neighbours(outcome.run, before=before, after=after)
+            because = self._chosen_because.get(item.arm.name)
+            tags = outcome.tags if because is None else {**outcome.tags, "sweep.chosen_because": because}
+            self._log.measured(dataclasses.replace(outcome, run=run, tags=tags), took_s=took_s)
+
+    def _outcome(self, item: Item, up: Up, place: Place, segment: BaselineSegment | None) -> Outcome:
+        """Return what one server did under load.
+
+        Raises:
+            ServerError: It does not answer.
+            InputError: Not one request was answered, or the user's own benchmark left no result.
+            KeyboardInterrupt: Ctrl-C. A server measured half is measured again by the next call.
+        """
+        command = self._plan.table.command
+        if command is not None:
+            run = run_command(command, up.url, item.name, self._options.out, self._tell)
+            return self._log.outcome(up, item.name, run, place)
+        measured, stopped = self._answers(up, segment)
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        outcome = self._log.answers(up, item.name, measured, place)
+        if stopped is None:
+            return outcome
+        self._tell(f"{item.name}: stopped early: {stopped}")
+        run = dataclasses.replace(outcome.run, missing=f"stopped early: {stopped}")
+        return dataclasses.replace(outcome, run=run, tags={**outcome.tags, "sweep.stopped_early": stopped})
+
+    def _answers(self, up: Up, segment: BaselineSegment | None) -> tuple[Measured, str | None]:
+        """Return what a server answered, and why it was not asked everything; None when it was."""
+        arm, bench = up.arm, self._plan.bench
+        if not self._stops_early or arm.is_baseline or arm.simulated_accept_length is not None:
+            return measure(up.url, bench, on_progress=self._on_progress), None
+        history = history_of(kept_records(self._options.out), self._plan.arms)
+        if segment is not None:
+            history = dataclasses.replace(history, baseline=segment.last_throughput())
+        planned = [load.concurrency for load in bench.loads if load.concurrency is not None]
+
+        def hopeless(measured: list[tuple[int, Speed]]) -> str | None:
+            return cannot_win(measured, planned=planned, configuration=arm.configuration, history=history)
+
+        return measure_until(up.url, bench, hopeless=hopeless, on_progress=self._on_progress)
+
+    def _measure_baseline(self, segment: BaselineSegment, fleet: Fleet) -> None:
+        """Add one measurement of the resident baseline.
+
+        Raises:
+            ServerError: It is gone.
+            KeyboardInterrupt: Ctrl-C.
+        """
+        up = segment.up
+        crashed = up.crashed()
+        if crashed is not None:
+            raise ServerError(f"the baseline went away ({crashed})", where=str(up.log), hint="Call again to go on.")
+        self._tell(f"{up.arm.name}: measuring, pass {segment.passes + 1} of batch {segment.number}")
+        segment.measured = measure(
+            up.url,
+            self._plan.bench,
+            first_repeat=segment.passes * self._plan.bench.repeats,
+            into=segment.measured,
+            on_progress=self._on_progress,
+        )
+        segment.others = max(segment.others, fleet.size - 1)
+        if segment.measured.interrupted:
+            raise KeyboardInterrupt
+        segment.passes += 1
+
+    def _out_of_time(self, *, starting: bool, tell: bool = True) -> bool:
+        """Return whether the budget has no room for another batch, or for another server and its baseline."""
+        budget_s = self._options.budget_s
+        if budget_s is None:
+            return False
+        needed_s = 2 * (self._state.slowest_s() or 0.0)
+        if starting:
+            needed_s += self._plan.table.start_estimate_s if self._state.start_s is None else self._state.start_s
+        if time.monotonic() - self._begun_s + needed_s <= budget_s:
+            return False
+        if tell:
+            self._tell(f"the budget leaves no time for another {'batch' if starting else 'server'}")
+        return True
+
+
+def _name(batch: Batch, up: Up) -> str:
+    return next(item.name for item in batch.items if item.arm is up.arm)
