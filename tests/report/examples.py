@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from tests.report.detailed import memo_detailed, memo_level, memo_simulated, memo_targets
 from tests.report.founding import BASE, BASELINE, CONTENDERS, G5, SCOPE, context, founding
 from tests.report.founding_options import founding_decision
 from tests.report.h200 import h200, h200_decision
@@ -294,4 +295,8 @@ MEMOS: dict[str, Callable[[], MemoView]] = {
     "unfixed_cause": memo_unfixed_cause,
     "second": memo_second,
     "third": memo_third,
+    "detailed": memo_detailed,
+    "targets": memo_targets,
+    "simulated": memo_simulated,
+    "level": memo_level,
 }

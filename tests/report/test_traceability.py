@@ -10,7 +10,7 @@ from tests.report.outline import visible_text
 from tracker.report import MemoView, render_html, render_json, render_text
 from tracker.report.spans import Span
 from tracker.report.view_parts import Command, Facts, FigureView
-from tracker.report.walk import spans_of
+from tracker.report.walk import blocks_of, spans_of
 
 NUMERAL = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[KM](?!\w))?(?!\w)")
 # Fixed phrases: the level of the intervals, the middle of the scale, and the origin of an axis.
@@ -20,14 +20,13 @@ PHRASES = ("80 %", "50 %", "1.0 = baseline", "crossing of 1.0", "side of 1.0", "
 def _allowed(view: MemoView) -> list[str]:
     """Names that others chose, flags, run labels and dates: none of them is a statement of the memo."""
     names = [span.text for span in spans_of(view) if span.style in ("label", "code", "run")]
-    for section in view.sections:
-        for block in section.blocks:
-            if isinstance(block, Command):
-                names += block.lines
-            if isinstance(block, Facts):
-                names += [term for term, _ in block.items]
-            if isinstance(block, FigureView):
-                names += _labels(block.data)
+    for block in blocks_of(view):
+        if isinstance(block, Command):
+            names += block.lines
+        if isinstance(block, Facts):
+            names += [term for term, _ in block.items]
+        if isinstance(block, FigureView):
+            names += _labels(block.data)
     cause = view.cause
     flags = [flag for flag in (cause.flag_before, cause.flag_after) if flag] if cause else []
     return sorted({*names, *flags, *PHRASES}, key=len, reverse=True)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from tracker.analysis.results import NextExperiment, OptionAssessment, RootCause
 from tracker.report import format as fmt
 from tracker.report import numbers as num
+from tracker.report._bars import easiest
+from tracker.report._fastest_chains import typical, typical_chain
 from tracker.report._least_certain import least_certain
+from tracker.report._prices import exceeds_price, worst_gpu_hours
 from tracker.report._verdict_text import load_words, returns_production
 from tracker.report._why import why
 from tracker.report.reading import Reading
@@ -89,6 +92,8 @@ def do_next(reading: Reading) -> Rich:
             return rich("Run the baseline on the same prompts and load, before and after the next drafter run.")
         if reading.state == "no_candidate":
             return rich("Benchmark the drafter on the prompts and at the load of the baseline.")
+        if reading.state == "no_drafter":
+            return _serve_one(reading)
         cure = reading.analysis.scaling.cure
         if cure:
             return fit_words(WORD_LIMIT, sentence(quote(capital(cure), "scaling.cure")))
@@ -97,6 +102,17 @@ def do_next(reading: Reading) -> Rich:
     facts = [part for part in (experiment_cost(experiment), experiment_chance(reading, experiment)) if part]
     tail = rich(": ", *_commas(facts)) if facts else Rich()
     return fit_words(WORD_LIMIT, sentence(rich(title, tail)))
+
+
+def _serve_one(reading: Reading) -> Rich:
+    lead = easiest(reading)
+    if lead is None or lead.cost.reachable is False:
+        return rich("Measure shorter chains, or a lower load, before training a drafter.")
+    chain = typical_chain(reading) or lead.cost
+    words = label(reading.names.configuration(chain.configuration))
+    return rich(
+        "Benchmark any drafter of this target with ", words, ", without simulated acceptance, on these prompts."
+    )
 
 
 def _correct(cause: RootCause) -> Rich:
@@ -162,10 +178,18 @@ def _now(reading: Reading, *, by_row: bool = False) -> Rich:
     return rich("Deployed now is " if ":" in words.text else "Deployed now: ", words, ".")
 
 
+def worst(option: OptionAssessment) -> Span:
+    """Return what an option loses where it fails: its price, or what its phases take as measured if that is more."""
+    value = worst_gpu_hours(option)
+    if not exceeds_price(option):
+        return cost(option)
+    formula = f"options[{option.key}].cost_split, added: more than the price stated"
+    return number(fmt.gpu_hours(value), value, formula, unit="GPU-hours")
+
+
 def _worst(option: OptionAssessment) -> Rich:
-    return rich(
-        "At worst ", cost(option), " is lost." if fmt.gpu_hours(known(option.cost_gpu_hours)) == "1" else " are lost."
-    )
+    shown = worst(option)
+    return rich("At worst ", shown, " is lost." if shown.text == "1" else " are lost.")
 
 
 def first_stage(reading: Reading) -> bool:
@@ -184,8 +208,8 @@ def _ask_first_stage(reading: Reading) -> tuple[Rich, list[Rich]]:
     where = "Go back to" if returns_production(reading) else "Stay on"
     lead = rich(f"{where} the plain server and spend ", experiment_cost(experiment), " testing?")
     name = reading.letters[option.key]
-    long = rich(f"Then option {name}, at worst ", cost(option), " GPU-hours lost.")
-    short = rich(f"Then option {name}, at worst ", cost(option), " lost.")
+    long = rich(f"Then option {name}, at worst ", worst(option), " GPU-hours lost.")
+    short = rich(f"Then option {name}, at worst ", worst(option), " lost.")
     budget = WORD_LIMIT - len(lead.text.split())
     pairs = [(then, now) for now in (_now(reading), _now(reading, by_row=True)) for then in (long, short)]
     fitting = (pair for pair in pairs if sum(len(part.text.split()) for part in pair) <= budget)
@@ -228,6 +252,9 @@ def _ask_faster(reading: Reading) -> tuple[Rich, list[Rich]]:
 
 
 def _ask_undecided(reading: Reading) -> tuple[Rich, list[Rich]]:
+    if reading.level:
+        back = "Move production back to" if returns_production(reading) else "Stay on"
+        return rich(f"{back} the plain server?"), [rich("The drafter brings no speed worth its upkeep."), _now(reading)]
     experiment = reading.decision.next_experiment
     price = Rich() if experiment is None else experiment_cost(experiment)
     lead = (
@@ -264,6 +291,19 @@ def _ask_no_baseline(reading: Reading) -> tuple[Rich, list[Rich]]:
     ]
 
 
+def _ask_no_drafter(reading: Reading) -> tuple[Rich, list[Rich]]:
+    lead = easiest(reading)
+    if lead is None or lead.cost.reachable is False:
+        return rich("Train no drafter for this load yet?"), [
+            rich("Each step costs more than its drafts can yield."),
+            _now(reading),
+        ]
+    start = rich("It pays from ", num.bar(lead.cost.break_even, lead.cost.run_ids), " tokens a step")
+    promise = typical(reading)
+    pays_from = rich(start, "; ", promise, ".") if promise else rich(start, ".")
+    return rich("Serve one drafter of this target?"), [pays_from, _now(reading)]
+
+
 def _ask_no_candidate(reading: Reading) -> tuple[Rich, list[Rich]]:
     cause = reading.analysis.root_cause
     if cause is not None and not cause.fixed:
@@ -284,4 +324,5 @@ _ASKS = {
     "mixed": _ask_mixed,
     "no_baseline": _ask_no_baseline,
     "no_candidate": _ask_no_candidate,
+    "no_drafter": _ask_no_drafter,
 }

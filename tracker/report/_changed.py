@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report._changed_options import moved_options
+from tracker.report._jumps import jumps
 from tracker.report._verdict_text import WORDS
 from tracker.report.reading import Reading, standing_state
 from tracker.report.spans import Part, Rich, Span, code, label, number, quote, rich
@@ -20,6 +22,17 @@ MAX_NEW_RUNS = 6
 
 def changed(reading: Reading) -> Section:
     """Return the section; for a first memo it says that there is nothing to compare with."""
+    section = _changed(reading)
+    alarms = jumps(reading)
+    if alarms is None:
+        return section
+    heading = section.heading
+    if reading.context.previous is None:
+        heading = rich("First memo, and a jump in it that nobody explained")
+    return dataclasses.replace(section, heading=heading, blocks=(alarms, *section.blocks))
+
+
+def _changed(reading: Reading) -> Section:
     previous = reading.context.previous
     if previous is None:
         return _first(reading)

@@ -135,6 +135,8 @@ def _with_flags(reason: str, run_id: str) -> list[Part]:
 
 
 def _throughput(point: Point, decimals: int) -> Rich:
+    if point.step_time_only:
+        return Rich()  # acceptance was set, and the speed with it: shown, it would be taken for a drafter's
     if point.throughput_tok_s.value is None:
         return rich(point.throughput_tok_s.reason or "not reported")
     return rich(num.tok_s(point, decimals))

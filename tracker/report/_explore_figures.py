@@ -114,7 +114,7 @@ def _gap(data: GapData) -> dict[str, Any]:
         mode="markers",
         y=names,
         x=[row.yields for _, row in rows],
-        error_x=_errors([(row.yields, row.low, row.high) for _, row in rows]),
+        error_x=_errors([(row.yields or 0.0, row.low, row.high) for _, row in rows]),
         marker={"color": BLUE, "size": 10},
         hovertemplate="%{y} yields %{x:.3f} tokens a step<extra></extra>",
     )
@@ -127,7 +127,7 @@ def _gap(data: GapData) -> dict[str, Any]:
         customdata=[row.gap_text.text for _, row in rows],
         hovertemplate="%{y} must yield %{x:.3f}: %{customdata}<extra></extra>",
     )
-    top = max(max(row.must, row.yields, row.high or 0.0) for _, row in rows)
+    top = max(max(row.must, row.yields or 0.0, row.high or 0.0) for _, row in rows)
     axis = {"title": "tokens per step; 1 = no draft token accepted", "range": [0.95, top + 0.3]}
     return _figure([yields, must], height=110 + 34 * len(rows), x_title="tokens per step", xaxis=axis)
 

@@ -237,7 +237,7 @@ def missing_acceptance(reading: Reading) -> Box | None:
     missing = [
         name for name, rows in (("category", profile.per_category), ("position", profile.per_position)) if not rows
     ]
-    if not missing or not profile.reason or reading.state in ("no_candidate",):
+    if not missing or not profile.reason or reading.state in ("no_candidate", "no_drafter"):
         return None
     title = f"Acceptance by {' and by '.join(missing)}: not recorded"
     reason = sentence(quote(capital(profile.reason), "acceptance.reason", _runs(profile)))

@@ -40,7 +40,7 @@ def scaling_figure(reading: Reading) -> FigureView | None:
 def refused_box(reading: Reading) -> Box | None:
     """Return why no forecast is made and what would cure it; None where one is made."""
     fit = reading.analysis.scaling
-    if fit.status != "refused" or not fit.reason:
+    if fit.status != "refused" or not fit.reason or (reading.state == "no_drafter" and not fit.points):
         return None
     runs = tuple(point.run_id for point in fit.points)
     parts: list[Part] = [sentence(quote(capital(fit.reason), "scaling.reason", runs))]
@@ -82,7 +82,7 @@ def _forecast_row(fit: ScalingFit, point: ForecastPoint) -> TableRow:
     chance = Rich()
     if point.p_break_even is not None:
         chance = rich(
-            number(fmt.fixed(point.p_break_even, 2), point.p_break_even, "share of draws at or above break-even", runs)
+            number(fmt.chance(point.p_break_even), point.p_break_even, "share of draws at or above break-even", runs)
         )
     small = (rich("speculative"),) if point.speculative else ()
     return TableRow(

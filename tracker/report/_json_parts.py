@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tracker.analysis.results import (
     AcceptanceProfile,
     BreakEven,
     ConfigurationCost,
+    CostPart,
     HorizonChoice,
+    HorizonFlip,
+    LoadNoise,
     NextExperiment,
     Note,
     OptionAssessment,
     PriorSensitivity,
     RootCause,
-    ScalingFit,
     SharedFinding,
+    SpreadPart,
     StepChange,
     StepTimeFit,
 )
@@ -31,7 +35,18 @@ def estimate(value: Estimate) -> dict[str, Any]:
 def break_even(bar: BreakEven | None) -> dict[str, Any]:
     """Return a break-even; every part null where there is none."""
     names = ("value", "low", "high", "rounding_low", "rounding_high")
-    return {name: None if bar is None else getattr(bar, name) for name in names}
+    found: dict[str, Any] = {name: None if bar is None else getattr(bar, name) for name in names}
+    return {**found, "parts": [] if bar is None else spread(bar.parts)}
+
+
+def spread(parts: Sequence[SpreadPart]) -> list[dict[str, Any]]:
+    """Return what an interval is made of; degrees of freedom null where they are infinite."""
+    return [{"name": part.name, "sd": part.sd, "df": part.df} for part in parts]
+
+
+def noise(item: LoadNoise) -> dict[str, Any]:
+    """Return the noise between servers at one load."""
+    return {"concurrency": item.concurrency, "sd": item.sd, "df": item.df, "source": item.source}
 
 
 def note(item: Note) -> dict[str, Any]:
@@ -82,6 +97,16 @@ def cost(item: ConfigurationCost) -> dict[str, Any]:
         "reachable": item.reachable,
         "reachable_note": item.reachable_note,
         "required": dict(item.required),
+        "required_reachable": dict(item.required_reachable),
+        "prefill": None
+        if item.prefill is None
+        else {
+            "break_even": item.prefill.break_even,
+            "baseline_prefill_fraction": item.prefill.baseline_prefill_fraction,
+            "required": dict(item.prefill.required),
+        },
+        "attribution_run_id": item.attribution_run_id,
+        "attribution_ratio": item.attribution_ratio,
     }
 
 
@@ -124,9 +149,16 @@ def acceptance(profile: AcceptanceProfile) -> dict[str, Any]:
             for item in profile.per_position
         ],
         "per_category": [
-            {"category": item.category, "accept_length": estimate(item.accept_length), "requests": item.requests}
+            {
+                "category": item.category,
+                "accept_length": estimate(item.accept_length),
+                "requests": item.requests,
+                "token_share": item.token_share,
+            }
             for item in profile.per_category
         ],
+        "mix_accept_length": profile.mix_accept_length,
+        "training_note": profile.training_note,
         "vocabulary_ceiling": None if ceiling is None else ceiling.max_accept_length,
         "rejections_explained": None if ceiling is None else ceiling.rejections_explained_fraction,
         "vocabulary": None
@@ -137,55 +169,6 @@ def acceptance(profile: AcceptanceProfile) -> dict[str, Any]:
             "is_lever": ceiling.is_lever,
         },
         "reason": profile.reason,
-    }
-
-
-def scaling(fit: ScalingFit) -> dict[str, Any]:
-    """Return the scaling fit, or its refusal."""
-    needed = fit.samples_to_break_even
-    return {
-        "status": fit.status,
-        "reason": fit.reason,
-        "cure": fit.cure,
-        "configuration": None if fit.configuration is None else fit.configuration.label,
-        "concurrency": fit.concurrency,
-        "sizes": [
-            {
-                "samples": point.samples,
-                "accept_length": estimate(point.accept_length),
-                "run_id": point.run_id,
-                "optimizer_steps": point.optimizer_steps,
-                "epochs": point.epochs,
-            }
-            for point in fit.points
-        ],
-        "forecast": [
-            {
-                "samples": point.samples,
-                "low": point.low,
-                "quartile_low": point.quartile_low,
-                "median": point.median,
-                "quartile_high": point.quartile_high,
-                "high": point.high,
-                "p_break_even": point.p_break_even,
-                "speculative": point.speculative,
-            }
-            for point in fit.forecast
-        ],
-        "samples_to_break_even": None
-        if needed is None
-        else {
-            "low": needed.low,
-            "median": needed.median,
-            "high": needed.high,
-            "p_never": needed.p_never,
-            "max_samples": needed.max_samples,
-        },
-        "break_even": break_even(fit.break_even),
-        "ceiling": fit.ceiling,
-        "data_share": fit.data_share,
-        "effective_sample_size": fit.effective_sample_size,
-        "worst_residual_se": fit.worst_residual_se,
     }
 
 
@@ -207,7 +190,16 @@ def option(item: OptionAssessment) -> dict[str, Any]:
         "evidence": item.evidence,
         "would_change": item.would_change,
         "unvalued_reason": item.unvalued_reason,
+        "p_net_positive": item.p_net_positive,
+        "regret_gpu_hours": item.regret_gpu_hours,
+        "cost_split": [cost_part(part) for part in item.cost_split],
     }
+
+
+def cost_part(part: CostPart) -> dict[str, Any]:
+    """Return one phase of a cost."""
+    names = ("phase", "gpu_hours", "days", "money", "source")
+    return {name: getattr(part, name) for name in names}
 
 
 def experiment(item: NextExperiment | None) -> dict[str, Any] | None:
@@ -234,6 +226,12 @@ def horizon(choice: HorizonChoice) -> dict[str, Any]:
         "title": choice.title,
         "net_gpu_hours": choice.net_gpu_hours,
     }
+
+
+def flip(item: HorizonFlip) -> dict[str, Any]:
+    """Return one length of use at which the first rank changes."""
+    names = ("days", "from_key", "to_key", "message")
+    return {name: getattr(item, name) for name in names}
 
 
 def sensitivity(item: PriorSensitivity) -> dict[str, Any]:

@@ -31,6 +31,11 @@ def _no_pair(reading: Reading) -> list[Rich]:
         return [
             rich("Everything that is a comparison: speed-up, break-even, and what more training data would be worth.")
         ]
+    if reading.state == "no_drafter":
+        return [
+            rich("How many tokens a drafter would yield: here acceptance was set, not measured."),
+            rich("Other prompts change that, not the cost of a step."),
+        ]
     if reading.state == "no_candidate":
         return [
             rich("Everything about the drafter: no run of it counts, so neither its acceptance nor its cost is known.")
@@ -88,6 +93,9 @@ def _resolution(reading: Reading) -> list[Rich]:
     if reading.state != "undecided":
         return []
     note = reading.analysis.verdict.population_note
+    if reading.level:
+        text = rich("Whether other prompts or loads behave like the measured ones.")
+        return [text, sentence(quote(note, "verdict.population_note"))] if note else [text, scope(reading)]
     text = rich("Which side of 1.0 the speed-up is on: the noise of these runs is larger than the difference.")
     return [text, sentence(quote(note, "verdict.population_note"))] if note else [text]
 

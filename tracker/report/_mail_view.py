@@ -32,7 +32,8 @@ def mail_view(reading: Reading) -> MailView:
 
 
 def _subject(reading: Reading) -> str:
-    pieces = [f"{WORDS[reading.state]}: {headline(reading).text}"]
+    word = "Level" if reading.level else WORDS[reading.state]
+    pieces = [f"{word}: {headline(reading).text}"]
     best, base = reading.best, reading.baseline
     if best is not None and base is not None and reading.state in ("slower", "faster", "undecided"):
         pieces.append(f" ({num.tok_s(best).text} against {num.tok_s(base).text} tok/s)")
@@ -90,8 +91,7 @@ def _options(reading: Reading) -> TableView | None:
         TableRow(
             head=RowHead(text=row.head.text, letter=row.head.letter),
             cells=tuple(
-                Cell(text=row.cells[index].text, small=(row.cells[4].text,) if index == 3 and row.cells[4].text else ())
-                for index in keep
+                Cell(text=row.cells[index].text, small=row.cells[index].small if index == 3 else ()) for index in keep
             ),
         )
         for row in full.rows

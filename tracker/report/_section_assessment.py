@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from tracker.report import numbers as num
+from tracker.report._bars import easiest
+from tracker.report._categories import categories
 from tracker.report._fig_acceptance import category_figure, missing_acceptance, position_figure, vocabulary_figure
 from tracker.report._fig_gap import gap_figure
 from tracker.report._fig_scaling import forecast_table, refused_box, scaling_figure
+from tracker.report._fig_spread import spread_figure
 from tracker.report._fig_step_time import refused_step_time, step_time_figure
+from tracker.report._required import required
+from tracker.report._scaling_detail import sizes, target_samples
 from tracker.report.reading import Reading
 from tracker.report.spans import Rich, label, quote, rich, sentence
 from tracker.report.view_parts import Block, Facts, Section
@@ -18,16 +23,21 @@ def assessment(reading: Reading) -> Section | None:
     """Return the section; None when there is nothing to assess."""
     candidates = (
         gap_figure(reading),
+        required(reading),
+        spread_figure(reading),
         _diagnoses(reading),
         _claims(reading),
         step_time_figure(reading) or refused_step_time(reading),
         vocabulary_figure(reading),
         position_figure(reading),
         category_figure(reading),
+        categories(reading),
         missing_acceptance(reading),
         scaling_figure(reading),
         refused_box(reading),
         forecast_table(reading),
+        target_samples(reading),
+        sizes(reading),
     )
     blocks: tuple[Block, ...] = tuple(block for block in candidates if block is not None)
     if not blocks:
@@ -37,6 +47,9 @@ def assessment(reading: Reading) -> Section | None:
 
 def _heading(reading: Reading) -> Rich:
     best = reading.best
+    lead = easiest(reading)
+    if reading.state == "no_drafter" and lead is not None:
+        return rich("What more speed would take, and how sure the break-even is")
     if best is None or best.break_even is None:
         return rich("What can be said without a break-even")
     bar = num.bar(best.break_even, (best.run_id,))

@@ -8,11 +8,13 @@ from tracker.analysis.results import Point
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report._evidence_table import evidence_tables
+from tracker.report._resolution import resolution
+from tracker.report._section_loads import compared
 from tracker.report.figures import BarGroup, BarRow, ThroughputData
 from tracker.report.naming import configuration_words, short_words
 from tracker.report.reading import Reading
 from tracker.report.spans import Part, Rich, Span, capital, known, number, quote, rich, sentence
-from tracker.report.view_parts import Block, FigureView, Key, Paragraph, Section
+from tracker.report.view_parts import Block, FigureView, Folded, Key, Paragraph, Section, TableView
 
 MAX_BARS = 12
 LEVEL = 0.01  # below one per cent two configurations count as level
@@ -31,7 +33,13 @@ def evidence(reading: Reading) -> Section:
     figure = throughput_figure(reading)
     if figure is not None:
         blocks.append(figure)
-    blocks.extend(evidence_tables(reading))
+    first, *others = evidence_tables(reading) or (None,)
+    if first is not None:
+        blocks.append(first)
+    alone = resolution(reading) if len(compared(reading)) < 2 else None
+    if alone is not None:
+        blocks.append(alone)
+    blocks.extend(_folded(table) for table in others)
     for note in reading.analysis.rejected:
         runs = reading.names.runs(note.run_ids)
         text = sentence(quote(f"Not compared: {note.message}", "rejected.message", note.run_ids))
@@ -39,10 +47,28 @@ def evidence(reading: Reading) -> Section:
     return Section(key="evidence", label="Evidence", heading=_heading(reading), blocks=tuple(blocks))
 
 
+def _folded(table: TableView) -> Folded:
+    """Return the runs of a load that the headline does not speak of."""
+    title = table.caption.text
+    rows = [row for row in table.rows if row.role != "excluded"]
+    best = next((row for row in rows if row.role == "best"), None)
+    base = next((row for row in rows if row.role == "baseline"), None)
+    parts: list[Part] = []
+    if best is not None and base is not None:
+        parts = ["Best: ", best.head.text, ", ", best.cells[0].text, " against ", base.cells[0].text, " tok/s."]
+    else:
+        count = number(str(len(rows)), len(rows), "rows at this load that are not excluded")
+        noun = "run" if len(rows) == 1 else "runs"
+        parts = [count, f" {noun}, none with a speed to compare."]
+    return Folded(key=table.key, title=title, answer=rich(*parts), blocks=(table,))
+
+
 def _heading(reading: Reading) -> Rich:
     rows, base = reading.contenders, reading.baseline
     if base is None or base.throughput_tok_s.value is None:
         return rich("What was measured, without a baseline to compare with")
+    if reading.state == "no_drafter":
+        return rich("Step times with acceptance set by hand, and the baseline")
     if not rows:
         return rich("Only the baseline was measured")
     beating = [point for point in rows if (point.speedup.value or 0.0) > 1.0]
@@ -106,6 +132,8 @@ def _answer(reading: Reading, rows: Sequence[Point]) -> Rich:
     if gap <= 0:
         return rich("No. The best falls ", shown, " tok/s short.")
     verdict = reading.verdict
+    if reading.level:
+        return rich("Not by more than counts: the best is ", shown, " tok/s ahead.")
     if verdict is not None and verdict.status == "undecided":
         return rich("Not decidable. The best is ", shown, " tok/s ahead, inside the noise.")
     return rich("Yes. The best is ", shown, " tok/s ahead.")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tracker.analysis.results import LoadVerdict, Point
 from tracker.report import numbers as num
 from tracker.report._least_certain import crossing
+from tracker.report._resolution import resolution
 from tracker.report._verdict_text import WORDS, load_words, runs_of
 from tracker.report.figures import LoadData, LoadPoint, LoadSeries
 from tracker.report.naming import short_words
@@ -19,7 +20,7 @@ MAX_SERIES = 6
 
 def loads(reading: Reading) -> Section | None:
     """Return the section; None with fewer than two loads that have a speed-up."""
-    verdicts = [item for item in reading.analysis.verdict.by_concurrency if item.speedup.value is not None]
+    verdicts = compared(reading)
     if len(verdicts) < 2:
         return None
     blocks: list[Block] = []
@@ -30,7 +31,15 @@ def loads(reading: Reading) -> Section | None:
     reasons = _reasons(verdicts)
     if reasons is not None:
         blocks.append(reasons)
+    shown = resolution(reading)
+    if shown is not None:
+        blocks.append(shown)
     return Section(key="loads", label="Verdict by load", heading=_heading(verdicts), blocks=tuple(blocks))
+
+
+def compared(reading: Reading) -> list[LoadVerdict]:
+    """Return the loads with a speed-up."""
+    return [item for item in reading.analysis.verdict.by_concurrency if item.speedup.value is not None]
 
 
 def _heading(verdicts: Sequence[LoadVerdict]) -> Rich:
@@ -99,7 +108,7 @@ def _load_point(point: Point) -> LoadPoint:
 
 
 def _answer(reading: Reading) -> Rich:
-    verdicts = [item for item in reading.analysis.verdict.by_concurrency if item.speedup.value is not None]
+    verdicts = compared(reading)
     faster = [item for item in verdicts if item.status == "faster"]
     lost = [item for item in verdicts if item.status == "slower"]
     if faster and lost:
@@ -180,9 +189,16 @@ def _row(reading: Reading, item: LoadVerdict) -> TableRow:
             Cell(text=rich(num.speedup_ratio(item.speedup, runs)), small=(shown,) if shown else ()),
             _yields(best),
             _bar(best),
-            Cell(text=rich(WORDS[item.status].lower()), mark=item.status),
+            Cell(text=rich(WORDS[item.status].lower()), mark=item.status, small=_level(item)),
         ),
     )
+
+
+def _level(item: LoadVerdict) -> tuple[Rich, ...]:
+    """Return that a load counts as level, where both one-sided tests say so."""
+    if item.equivalence != "equivalent" or item.equivalence_margin is None:
+        return ()
+    return (rich("level within ", num.margin(item.equivalence_margin, runs_of(item))),)
 
 
 def _common(item: LoadVerdict) -> tuple[Rich, ...]:

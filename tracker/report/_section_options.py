@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import re
-
 from tracker.analysis.results import OptionAssessment
 from tracker.domain.estimate import Estimate
 from tracker.report import format as fmt
 from tracker.report import numbers as num
+from tracker.report._option_grounds import grounds, unvalued
+from tracker.report._prices import exceeds_price, option_cost, prices, worst_gpu_hours
 from tracker.report.figures import OptionRow, OptionsData
-from tracker.report.naming import short_words
+from tracker.report.naming import rows_of, short_words
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, Span, capital, known, listing, number, quote, rich, sentence, uncapital
-from tracker.report.view_parts import Block, Cell, Facts, FigureView, RowHead, Section, TableRow, TableView
+from tracker.report.spans import (
+    Part,
+    Rich,
+    Span,
+    known,
+    listing,
+    number,
+    quote,
+    rich,
+    uncapital,
+)
+from tracker.report.view_parts import Block, Cell, FigureView, Folded, RowHead, Section, TableRow, TableView
 
-MAX_OPTIONS = 8
-ALWAYS = ("keep_baseline", "deploy_best")
-_VARIANT = re.compile(r"(_\d+)+$")
 _NET = "horizon GPU-hours * (1 - 1 / max(speed-up, 1)) - cost, mean over draws"
 _HORIZON = "gpus * horizon_days * 24, from campaign.toml"
 
@@ -25,9 +32,22 @@ def options(reading: Reading) -> Section | None:
     """Return the section; None without options."""
     if not reading.decision.options:
         return None
-    candidates = (options_figure(reading), options_table(reading), _grounds(reading), _unvalued(reading))
-    blocks: tuple[Block, ...] = tuple(block for block in candidates if block is not None)
-    return Section(key="options", label="Options", heading=_heading(reading), blocks=blocks)
+    if only_baseline(reading):
+        found = unvalued(reading)
+        heading = rich("Nothing can be valued before a speed is measured")
+        if found is None:
+            return None
+        blocks = found.blocks if isinstance(found, Folded) else (found,)
+        return Section(key="options", label="Options", heading=heading, blocks=blocks)
+    candidates = (
+        options_figure(reading),
+        options_table(reading),
+        prices(reading),
+        grounds(reading),
+        unvalued(reading),
+    )
+    shown: tuple[Block, ...] = tuple(block for block in candidates if block is not None)
+    return Section(key="options", label="Options", heading=_heading(reading), blocks=shown)
 
 
 def _heading(reading: Reading) -> Rich:
@@ -41,6 +61,13 @@ def _heading(reading: Reading) -> Rich:
     if top.net_gpu_hours.value is None:
         return rich(f"Option {letter} leads: ", title)
     return rich(f"Option {letter} leads with ", _net(top), " GPU-hours: ", title)
+
+
+def only_baseline(reading: Reading) -> bool:
+    """Whether keeping the baseline is all that has a value, so that nothing is ranked."""
+    return {option.key for option in reading.decision.options if option.net_gpu_hours.value is not None} == {
+        "keep_baseline"
+    }
 
 
 def _decimals(estimate: Estimate) -> int:
@@ -67,19 +94,8 @@ def _net_range(option: OptionAssessment) -> Rich:
 
 
 def shown_options(reading: Reading) -> list[OptionAssessment]:
-    """Return the valued options worth a row, by rank: the best of each kind first, then what ranks highest.
-
-    Keeping the baseline and deploying today's drafter always have their rows; of the others there are at most
-    `MAX_OPTIONS`, and memo.json has them all.
-    """
-    valued = [option for option in reading.decision.options if option.net_gpu_hours.value is not None]
-    others = [option for option in valued if option.key not in ALWAYS]
-    best_of_kind: dict[str, str] = {}
-    for option in others:
-        best_of_kind.setdefault(_VARIANT.sub("", option.key), option.key)
-    order = sorted(others, key=lambda option: option.key not in best_of_kind.values())
-    kept = {option.key for option in order[:MAX_OPTIONS]} | set(ALWAYS)
-    return [option for option in valued if option.key in kept]
+    """Return the valued options worth a row, by rank; memo.json has them all."""
+    return rows_of(reading.decision.options)
 
 
 def options_figure(reading: Reading) -> FigureView | None:
@@ -194,11 +210,15 @@ def options_table(reading: Reading, *, limit: int | None = None) -> TableView | 
         conditions=rich(
             "Cost and value in GPU-hours",
             horizon_caption(reading),
-            ". The baseline stays available, so an option that fails costs its price and no more.",
+            ". The baseline stays available, so an option that fails costs its price and no more. Small figures: 80 % "
+            "interval",
+            "; below a cost, what its phases take as measured, more than the price stated."
+            if any(exceeds_price(option) for option in valued)
+            else ".",
             _left_words(left),
         ),
         head="Option",
-        columns=("expected tok/s", f"chance to beat {bar}", "cost", "net value", "80 % interval", "pays back in"),
+        columns=("expected tok/s", f"chance to beat {bar}", "cost", "net value", "chance it pays", "pays back in"),
         rows=rows,
     )
 
@@ -219,9 +239,11 @@ def _table_row(reading: Reading, option: OptionAssessment, decimals: int) -> Tab
         cells=(
             Cell(text=_expected(option, decimals), small=_expected_range(option)),
             Cell(text=_chance(option)),
-            Cell(text=_cost(option)),
-            Cell(text=rich(_net(option)) if option.net_gpu_hours.value is not None else Rich()),
-            Cell(text=_interval(option)),
+            Cell(text=option_cost(option), small=_cost_as_measured(option)),
+            Cell(
+                text=rich(_net(option)) if option.net_gpu_hours.value is not None else Rich(), small=_interval(option)
+            ),
+            Cell(text=_pays(option)),
             Cell(text=_pay_back(option)),
         ),
         role="best" if option.rank == 1 else "plain",
@@ -249,23 +271,30 @@ def _chance(option: OptionAssessment) -> Rich:
     return rich(number(fmt.chance(value), value, "share of draws faster than the baseline"))
 
 
-def _cost(option: OptionAssessment) -> Rich:
-    value = option.cost_gpu_hours
-    if value is None:
-        return rich("not known")
-    return rich(
-        number(fmt.gpu_hours(value), value, f"options[{option.key}].cost_gpu_hours", unit="GPU-hours", kind="assumed")
-    )
+def _cost_as_measured(option: OptionAssessment) -> tuple[Rich, ...]:
+    """Return what the phases of a cost take as measured; empty unless that is more than the price stated."""
+    if not exceeds_price(option):
+        return ()
+    value = worst_gpu_hours(option)
+    shown = number(fmt.gpu_hours(value), value, f"options[{option.key}].cost_split, added", unit="GPU-hours")
+    return (rich(shown, " measured"),)
 
 
-def _interval(option: OptionAssessment) -> Rich:
-    if option.net_gpu_hours.value is None:
+def _pays(option: OptionAssessment) -> Rich:
+    value = option.p_net_positive
+    if value is None or (option.key == "keep_baseline" and option.cost_gpu_hours == 0):
         return Rich()
+    return rich(number(fmt.chance(value), value, "share of draws whose net value is above 0"))
+
+
+def _interval(option: OptionAssessment) -> tuple[Rich, ...]:
+    if option.net_gpu_hours.value is None:
+        return ()
     if not _exact(option):
-        return _net_range(option)
+        return (_net_range(option),)
     if option.net_gpu_hours.reason:
-        return quote(option.net_gpu_hours.reason, f"options[{option.key}].net_gpu_hours.reason")
-    return rich("exact" if option.net_gpu_hours.low is not None or option.net_gpu_hours.value == 0 else "measured")
+        return (quote(option.net_gpu_hours.reason, f"options[{option.key}].net_gpu_hours.reason"),)
+    return (rich("exact" if option.net_gpu_hours.low is not None or option.net_gpu_hours.value == 0 else "measured"),)
 
 
 def _pay_back(option: OptionAssessment) -> Rich:
@@ -278,59 +307,3 @@ def _pay_back(option: OptionAssessment) -> Rich:
     words = fmt.days(value)
     count, unit = words.split()
     return rich(number(count, value, "cost / GPU-hours saved a day at the expected speed", unit="days"), f" {unit}")
-
-
-def _unvalued(reading: Reading) -> Facts | None:
-    """Return the options without a value, each with the reason; None where every option has one."""
-    items: list[tuple[str, Rich]] = []
-    told: set[str] = set()
-    for option in reading.decision.options:
-        if option.net_gpu_hours.value is not None:
-            continue
-        reason = option.unvalued_reason or "no value could be computed"
-        parts: list[Part] = []
-        if reason not in told:  # said once: it reads as a stutter under each of several options
-            parts += [sentence(quote(capital(reason), f"options[{option.key}].unvalued_reason")), " "]
-        if option.cost_gpu_hours is not None:
-            unit = " GPU-hour." if fmt.gpu_hours(option.cost_gpu_hours) == "1" else " GPU-hours."
-            parts += ["Cost: ", _cost(option), unit, " "]
-        if option.evidence:
-            parts += [sentence(quote(capital(option.evidence), f"options[{option.key}].evidence")), " "]
-        if option.would_change and option.would_change not in told:
-            text = sentence(quote(uncapital(option.would_change), f"options[{option.key}].would_change"))
-            parts += ["Would change its place: ", text]
-        told |= {reason, option.would_change or reason}
-        items.append((f"{reading.letters[option.key]}  {option.title}", rich(*parts)))
-    return Facts(items=tuple(items), title="Options that have no value yet") if items else None
-
-
-def _grounds(reading: Reading) -> Facts | None:
-    """Return what valued options rest on and what would change their place, options with the same grounds together."""
-    groups: dict[str, tuple[list[OptionAssessment], Rich]] = {}
-    for option in shown_options(reading):
-        text = _ground_text(option)
-        if text:
-            groups.setdefault(text.text, ([], text))[0].append(option)
-    items = tuple(
-        (_group_name(reading, members), text if len(members) == 1 else _ground_text(members[0], several=True))
-        for members, text in groups.values()
-    )
-    return Facts(items=items, title="What the values rest on") if items else None
-
-
-def _group_name(reading: Reading, members: list[OptionAssessment]) -> str:
-    letters = [reading.letters[option.key] for option in members]
-    if len(members) == 1:
-        return f"{letters[0]}  {members[0].title}"
-    return listing(letters).text
-
-
-def _ground_text(option: OptionAssessment, *, several: bool = False) -> Rich:
-    parts: list[Part] = []
-    if option.evidence:
-        parts.append(sentence(quote(capital(option.evidence), f"options[{option.key}].evidence")))
-    if option.would_change:
-        text = sentence(quote(uncapital(option.would_change), f"options[{option.key}].would_change"))
-        whose = "their" if several else "its"
-        parts += [" " if parts else "", f"Would change {whose} place: ", text]
-    return rich(*parts)

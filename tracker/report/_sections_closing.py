@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 from tracker.analysis.results import HorizonChoice, Note, SharedFinding
 from tracker.report import format as fmt
+from tracker.report._alike_notes import joined
 from tracker.report._brief import experiment_chance, experiment_cost
+from tracker.report._experiments import considered, flips
 from tracker.report._section_assessment import MAX_DIAGNOSES
+from tracker.report._section_options import only_baseline
 from tracker.report.reading import Reading
 from tracker.report.spans import Part, Rich, Span, capital, code, label, number, quote, rich, sentence, strong
 from tracker.report.view_parts import (
@@ -62,6 +65,9 @@ def next_experiment(reading: Reading) -> Section | None:
         ("Do not test", sentence(quote(text, "next_experiment.do_not_test"))) for text in experiment.do_not_test
     )
     blocks.append(Facts(items=tuple(facts)))
+    others = considered(reading)
+    if others is not None:
+        blocks.append(others)
     return Section(
         key="next",
         label="Next",
@@ -74,8 +80,12 @@ def what_would_change(reading: Reading) -> Section | None:
     """Return what would change the ranking or the verdict; None where nothing is known of it."""
     decision = reading.decision
     blocks: list[Block] = []
+    if only_baseline(reading):
+        return None
     if decision.horizons:
         blocks.append(_horizons(reading, decision.horizons))
+    if decision.flips:
+        blocks.append(Paragraph(text=flips(reading)))
     bullets = _bullets(reading)
     if bullets:
         blocks.append(Bullets(items=bullets))
@@ -176,7 +186,7 @@ def data_quality(reading: Reading) -> Section:
     told = {item.message for item in reading.analysis.diagnoses[:MAX_DIAGNOSES]}
     told |= {item.message for item in reading.analysis.changes}
     notes = [note for note in reading.analysis.data_quality if note.message not in told]
-    items.extend(_fact(reading, note, "data_quality") for note in notes)
+    items.extend(_fact(reading, note, "data_quality") for note in joined(reading.analysis, notes))
     said = " ".join(note.message for note in reading.analysis.data_quality).lower()
     for text in reading.analysis.campaign.untested:
         if text.lower() not in said:
@@ -219,8 +229,12 @@ def _short_fix(fix: str, source: str) -> Rich:
 
 def _quality_heading(reading: Reading) -> Rich:
     state, scaling = reading.state, reading.analysis.scaling
+    if state == "no_drafter":
+        return rich("Good enough to say what a step costs, not what a drafter yields")
     if state in ("no_baseline", "no_candidate"):
         return rich("Not enough for a verdict")
+    if reading.level:
+        return rich("Good enough to say “level” for what was measured")
     if state == "undecided":
         return rich("Not good enough to decide")
     needed = scaling.samples_to_break_even

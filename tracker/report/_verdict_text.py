@@ -8,6 +8,7 @@ from tracker.analysis.results import LoadVerdict
 from tracker.domain.estimate import Estimate
 from tracker.report import format as fmt
 from tracker.report import numbers as num
+from tracker.report._bars import easiest
 from tracker.report.figures import StripData, StripRow
 from tracker.report.reading import Reading, paired, standing_state
 from tracker.report.spans import Part, Rich, Span, known, label, listing, number, rich
@@ -20,6 +21,7 @@ WORDS: dict[StateKey, str] = {
     "mixed": "Depends on load",
     "no_baseline": "No baseline",
     "no_candidate": "No contender",
+    "no_drafter": "Not decidable",
     "nothing_new": "Nothing new",
 }
 
@@ -37,10 +39,12 @@ def load_words(concurrency: int | None) -> Rich:
 def state(reading: Reading) -> State:
     """Return the verdict in a word."""
     at = Rich()
+    if reading.state == "no_drafter":
+        return State(key=reading.state, word=WORDS[reading.state], at=rich("no drafter was served"))
     if reading.state in ("faster", "slower", "undecided"):
         loads = [verdict.concurrency for verdict in reading.analysis.verdict.by_concurrency]
         at = rich("at ", _load_list(loads))
-    return State(key=reading.state, word=WORDS[reading.state], at=at)
+    return State(key=reading.state, word="Level" if reading.level else WORDS[reading.state], at=at)
 
 
 def headline(reading: Reading) -> Rich:
@@ -51,7 +55,7 @@ def headline(reading: Reading) -> Rich:
 def lede(reading: Reading) -> Rich:
     """Return both numbers, the interval, and what they hold for."""
     text = _LEDES[reading.state](reading)
-    if reading.state in ("nothing_new", "no_baseline", "no_candidate"):
+    if reading.state in ("nothing_new", "no_baseline", "no_candidate", "no_drafter"):
         return text
     items = [reading.verdict] if reading.state != "mixed" else reading.analysis.verdict.by_concurrency
     if any(item is not None and paired(reading, item) for item in items):
@@ -105,13 +109,16 @@ def _undecided_headline(reading: Reading) -> Rich:
     verdict = _verdict(reading)
     runs = runs_of(verdict)
     value = verdict.speedup.value
+    if reading.level and verdict.equivalence_margin is not None:
+        shown = num.margin(verdict.equivalence_margin, runs)
+        return rich(f"{_plain_server(reading)}: the drafter is level with it, within ", shown)
     if value is None:
         return rich("Measure again: these runs do not decide")
     size = num.difference(verdict.speedup, runs, signed=False)
     side = "ahead" if value >= 1 else "behind"
     if verdict.smallest_detectable is None:
         return rich("Measure again: ", size, f" {side}, and the interval holds 1.0")
-    smallest = _detectable(verdict)
+    smallest = detectable(verdict)
     return rich("Measure again: ", size, f" {side}, below the ", smallest, " that these runs could show")
 
 
@@ -144,6 +151,18 @@ def _no_candidate_headline(reading: Reading) -> Rich:
     if cause is not None and not cause.fixed:
         return rich("Correct the flag first: the drafter never ran as it was trained")
     return rich("No verdict: nothing to compare the baseline with")
+
+
+def _no_drafter_headline(reading: Reading) -> Rich:
+    lead = easiest(reading)
+    at = rich(" at ", load_words(reading.load)) if reading.load is not None else Rich()
+    if lead is None:
+        return rich("Serve a drafter: only what a step costs is known")
+    if lead.cost.reachable is False:
+        return rich("Train no drafter for this yet: no configuration could pay", at)
+    return rich(
+        "Serve a drafter: it pays from ", num.bar(lead.cost.break_even, lead.cost.run_ids), " tokens a step", at
+    )
 
 
 def _nothing_new_headline(reading: Reading) -> Rich:
@@ -194,7 +213,7 @@ def _undecided_lede(reading: Reading) -> Rich:
     verdict = _verdict(reading)
     parts: list[Part] = [_pair(reading), _percent_interval(verdict), "."]
     if verdict.smallest_detectable is not None:
-        parts += [" Smallest effect these runs could show: about ", _detectable(verdict), "."]
+        parts += [" Smallest effect these runs could show: about ", detectable(verdict), "."]
     return rich(*parts)
 
 
@@ -237,6 +256,22 @@ def _no_candidate_lede(reading: Reading) -> Rich:
     )
 
 
+def _no_drafter_lede(reading: Reading) -> Rich:
+    costs = reading.analysis.costs
+    labels = {cost.configuration.label for cost in costs}
+    runs = tuple(dict.fromkeys(run for cost in costs for run in cost.run_ids))
+    count = number(str(len(labels)), len(labels), "configurations with a break-even", runs)
+    loads = {cost.concurrency for cost in costs}
+    many: Part = ""
+    if len(loads) > 1:
+        many = rich(" at ", number(str(len(loads)), len(loads), "loads with a break-even", runs), " loads")
+    noun = " configuration" if len(labels) == 1 else " configurations"
+    return rich(
+        "No drafter was served, so whether one is faster is not decidable. Acceptance was set by hand, which measures "
+        "what a step costs: ", count, noun, many, ".",
+    )  # fmt: skip
+
+
 def _nothing_new_lede(reading: Reading) -> Rich:
     standing = standing_state(reading.analysis)
     word = WORDS[standing].lower()
@@ -245,7 +280,8 @@ def _nothing_new_lede(reading: Reading) -> Rich:
     return rich(f"Still {word}: ", _pair(reading), ". No mail is sent.")
 
 
-def _detectable(verdict: LoadVerdict) -> Span:
+def detectable(verdict: LoadVerdict) -> Span:
+    """Return the smallest difference that a load's runs would have shown: `9 %`."""
     value = known(verdict.smallest_detectable)
     formula = "smallest relative difference that these runs would have shown, from their noise and prompts"
     return number(fmt.percent(value, digits=0 if value >= 0.02 else 1, signed=False), value, formula, runs_of(verdict))
@@ -262,6 +298,7 @@ _HEADLINES = {
     "mixed": _mixed_headline,
     "no_baseline": _no_baseline_headline,
     "no_candidate": _no_candidate_headline,
+    "no_drafter": _no_drafter_headline,
     "nothing_new": _nothing_new_headline,
 }
 _LEDES = {
@@ -271,13 +308,14 @@ _LEDES = {
     "mixed": _mixed_lede,
     "no_baseline": _no_baseline_lede,
     "no_candidate": _no_candidate_lede,
+    "no_drafter": _no_drafter_lede,
     "nothing_new": _nothing_new_lede,
 }
 
 
 def strip(reading: Reading) -> StripData | None:
     """Return the verdict strip: one row a load; None where nothing is new or nothing was compared."""
-    if reading.state in ("nothing_new", "no_candidate"):
+    if reading.state in ("nothing_new", "no_candidate", "no_drafter"):
         return None
     if reading.state == "no_baseline":
         return StripData(rows=(), bar_text=Span(text="no baseline run"))

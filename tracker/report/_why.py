@@ -5,9 +5,10 @@ from __future__ import annotations
 from tracker.analysis.results import Point
 from tracker.report import format as fmt
 from tracker.report import numbers as num
+from tracker.report._bars import easiest
 from tracker.report._verdict_text import load_words
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, capital, known, number, quote, rich, sentence
+from tracker.report.spans import Part, Rich, capital, known, label, number, quote, rich, sentence
 
 
 def why(reading: Reading) -> list[Rich]:
@@ -19,6 +20,8 @@ def why(reading: Reading) -> list[Rich]:
         ]
     if reading.state == "no_candidate":
         return [rich("Break-even needs one usable run with the drafter; none is in this comparison group.")]
+    if reading.state == "no_drafter":
+        return _why_bars(reading)
     if reading.state == "mixed":
         return _why_mixed(reading)
     best = reading.best
@@ -32,6 +35,22 @@ def why(reading: Reading) -> list[Rich]:
     if reading.state == "undecided":
         return [*_reason(reading), _costs_and_yields(best)]
     return [rich(_costs_and_yields(best), " ", missing(reading, best))]
+
+
+def _why_bars(reading: Reading) -> list[Rich]:
+    """Return what a step costs at the lowest and the highest load in the configuration that asks least."""
+    lead = easiest(reading)
+    if lead is None:
+        return [rich("Step times were measured, and no plain run gives a break-even.")]
+    rows = [cost for cost in reading.analysis.costs if cost.configuration == lead.cost.configuration]
+    first, last = rows[0], rows[-1]
+    words = label(reading.names.configuration(lead.cost.configuration))
+    parts: list[Part] = ["A step of ", words, " costs ", num.bar(first.break_even, first.run_ids), " plain steps"]
+    if first.concurrency is not None:
+        parts += [" at ", load_words(first.concurrency)]
+    if last is not first:
+        parts += [", ", num.bar(last.break_even, last.run_ids), " at ", load_words(last.concurrency)]
+    return [rich(*parts, ". That many tokens it must yield; what a drafter yields was not measured.")]
 
 
 def _reason(reading: Reading) -> list[Rich]:

@@ -12,6 +12,7 @@ from tracker.report._cause import cause
 from tracker.report._changed import changed
 from tracker.report._mail_view import mail_view
 from tracker.report._section_assessment import assessment
+from tracker.report._section_bar import bar_section
 from tracker.report._section_evidence import evidence
 from tracker.report._section_history import history
 from tracker.report._section_loads import loads
@@ -78,6 +79,7 @@ def _sections(reading: Reading) -> tuple[Section, ...]:
         changed(reading),
         decided(reading),
         loads(reading),
+        bar_section(reading),
         evidence(reading),
         history(reading),
         assessment(reading),
@@ -109,7 +111,8 @@ def _footer(reading: Reading) -> Rich:
     made = fmt.moment_long(context.generated_at, context.timezone)
     parts: list[Part] = ["Window ", label(since), " to ", label(until), ". "]
     if analysis.verdict.scope:
-        parts += ["Holds for ", quote(analysis.verdict.scope, "verdict.scope"), ". "]
+        served: Part = "" if analysis.engine is None else rich(", served by ", label(analysis.engine))
+        parts += ["Holds for ", quote(analysis.verdict.scope, "verdict.scope"), served, ". "]
     parts.append("Intervals are 80 % unless stated. ")
     if context.tracking_url:
         parts += ["Runs: ", label(context.tracking_url), ". "]

@@ -15,6 +15,7 @@ from tracker.report._explore_figures import interactive
 from tracker.report.jinja import environment
 from tracker.report.view import MemoView, RunRow
 from tracker.report.view_parts import FigureView
+from tracker.report.walk import blocks_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ def render_explore(view: MemoView) -> str:
     """Return explore.html; plotly.js travels inside, nothing is fetched."""
     from plotly.offline import get_plotlyjs
 
-    figures = [block for section in view.sections for block in section.blocks if isinstance(block, FigureView)]
+    figures = [block for block in blocks_of(view) if isinstance(block, FigureView)]
     shown = [figure for figure in figures if interactive(figure.data) is not None]
     payload = {figure.key: interactive(figure.data) for figure in shown}
     return (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracker.report.figures_history import HistoryData
+from tracker.report.figures_spread import SpreadData
 from tracker.report.spans import Span
 
 Mark = Literal["faster", "slower", "undecided"]
@@ -89,8 +90,8 @@ class GapRow:
 
     label: str
     """Configuration."""
-    yields: float
-    """Accept length."""
+    yields: float | None
+    """Accept length; None where no drafter was served."""
     low: float | None
     """Lower end of its interval."""
     high: float | None
@@ -394,4 +395,5 @@ FigureData = (
     | OptionsData
     | LoadData
     | HistoryData
+    | SpreadData
 )

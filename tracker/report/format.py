@@ -104,9 +104,9 @@ def gpu_hours(value: float) -> str:
 
 def chance(probability: float) -> str:
     """Return a probability with two decimals; `<0.01` and `>0.99` at the ends, for draws prove no certainty."""
-    if probability >= 0.995:
+    if probability > 0.99:
         return ">0.99"
-    return "<0.01" if probability < 0.005 else fixed(probability, 2)
+    return "<0.01" if probability < 0.01 else fixed(probability, 2)
 
 
 def days(value: float) -> str:

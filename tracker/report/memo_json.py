@@ -10,6 +10,7 @@ from typing import Any
 from tracker.analysis.results import LoadVerdict, Point
 from tracker.domain.estimate import Estimate
 from tracker.report import _json_parts as parts
+from tracker.report._json_scaling import scaling
 from tracker.report.past import calibration, decisions
 from tracker.report.reading import standing_state
 from tracker.report.view import MemoView
@@ -44,6 +45,8 @@ def payload(view: MemoView) -> dict[str, Any]:
         "memo_number": context.memo_number,
         "tracker_version": context.tracker_version,
         "question": campaign.question,
+        "engine": analysis.engine,
+        "target": analysis.target,
         "deployed": campaign.deployed or campaign.deployed_run,
         "headline": view.headline.text,
         "state": view.state.key,
@@ -54,17 +57,20 @@ def payload(view: MemoView) -> dict[str, Any]:
             "by_concurrency": [_load(item) for item in analysis.verdict.by_concurrency],
             "population_speedup": _estimate(analysis.verdict.population_speedup),
             "population_note": analysis.verdict.population_note,
-            "comparable": standing_state(analysis) not in ("no_baseline", "no_candidate"),
+            "comparable": standing_state(analysis) not in ("no_baseline", "no_candidate", "no_drafter"),
         },
         "root_cause": parts.root_cause(analysis.root_cause),
         "findings": [parts.finding(shared) for shared in analysis.findings],
         "evidence": [_point(point) for point in analysis.points],
         "break_even_by_configuration": [parts.cost(cost) for cost in analysis.costs],
+        "noise": [parts.noise(item) for item in analysis.noise],
         "step_time": parts.step_time(analysis.step_time),
         "acceptance": parts.acceptance(analysis.acceptance),
-        "scaling": parts.scaling(analysis.scaling),
+        "scaling": scaling(analysis.scaling),
         "options": [parts.option(option) for option in decision.options],
         "next_experiment": parts.experiment(decision.next_experiment),
+        "experiments": [parts.experiment(item) for item in decision.experiments],
+        "flips": [parts.flip(item) for item in decision.flips],
         "horizons": [parts.horizon(choice) for choice in decision.horizons],
         "sensitivity": [parts.sensitivity(item) for item in decision.sensitivity],
         "evpi_gpu_hours": decision.evpi_gpu_hours,
@@ -115,6 +121,11 @@ def _load(item: LoadVerdict) -> dict[str, Any]:
         "smallest_detectable": item.smallest_detectable,
         "reason": item.reason,
         "prompts_in_common": item.prompts_in_common,
+        "smallest_detectable_note": item.smallest_detectable_note,
+        "equivalence": item.equivalence,
+        "equivalence_margin": item.equivalence_margin,
+        "equivalence_note": item.equivalence_note,
+        "parts": parts.spread(item.parts),
     }
 
 
@@ -138,6 +149,13 @@ def _point(point: Point) -> dict[str, Any]:
         "reachable_note": point.reachable_note,
         "prompts": point.prompts,
         "requests": point.requests,
+        "output_tokens": point.output_tokens,
+        "verify_steps": point.verify_steps,
+        "accepted_drafts": point.accepted_drafts,
+        "busy_s": point.busy_s,
+        "wall_s": point.wall_s,
+        "prefill_s": point.prefill_s,
+        "step_time_only": point.step_time_only,
         "is_news": point.is_news,
         "deployed": point.deployed,
         "excluded_reason": point.excluded_reason,

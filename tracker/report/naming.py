@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,10 @@ from dataclasses import dataclass
 from tracker.analysis.results import CampaignAnalysis, Configuration, OptionAssessment, Point
 from tracker.report import format as fmt
 from tracker.report.spans import Rich, Span, join
+
+MAX_OPTIONS = 8
+ALWAYS = ("keep_baseline", "deploy_best")
+_VARIANT = re.compile(r"(_\d+)+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +38,12 @@ class Names:
     def row(self, point: Point) -> str:
         """Return the words of a point's row."""
         return self.rows[point.run_id]
+
+    def configuration(self, configuration: Configuration) -> str:
+        """Return the words of a configuration, whatever drafter it serves."""
+        if configuration.num_draft_tokens is None and configuration.num_steps is None:
+            return configuration.label
+        return configuration_words(configuration, graph=self.graph_varies)
 
     def _order(self, run_id: str) -> tuple[int, str]:
         short = self.shorts.get(run_id, run_id)
@@ -88,9 +99,29 @@ def short_words(words: str, limit: int = 38) -> str:
     return words if len(words) <= limit else words[: limit - 1].rstrip(" ,") + "…"
 
 
+def rows_of(options: Sequence[OptionAssessment]) -> list[OptionAssessment]:
+    """Return the valued options worth a row, by rank: the best of each kind first, then what ranks highest.
+
+    Keeping the baseline and deploying today's drafter always have their rows; of the others there are at most
+    `MAX_OPTIONS`.
+    """
+    valued = [option for option in options if option.net_gpu_hours.value is not None]
+    others = [option for option in valued if option.key not in ALWAYS]
+    best_of_kind: dict[str, str] = {}
+    for option in others:
+        best_of_kind.setdefault(_VARIANT.sub("", option.key), option.key)
+    order = sorted(others, key=lambda option: option.key not in best_of_kind.values())
+    kept = {option.key for option in order[:MAX_OPTIONS]} | set(ALWAYS)
+    return [option for option in valued if option.key in kept]
+
+
 def option_letters(options: Sequence[OptionAssessment]) -> dict[str, str]:
-    """Return the letter of each option by key, in the order shown: A, B, ... Z, AA, ..."""
-    return {option.key: letter(index) for index, option in enumerate(options)}
+    """Return the letter of each option by key: those with a row first, without a gap, the variants left out last."""
+    rows = rows_of(options)
+    unvalued = [option for option in options if option.net_gpu_hours.value is None]
+    order = [*rows, *unvalued]
+    order += [option for option in options if option not in order]
+    return {option.key: letter(index) for index, option in enumerate(order)}
 
 
 def letter(index: int) -> str:
@@ -114,10 +145,16 @@ def _row_words(points: Sequence[Point], varies: bool) -> dict[str, str]:
         configured = point.configuration.num_draft_tokens is not None
         if point.excluded_reason and configured and point.configuration.algorithm not in algorithms:
             words[run_id] = _with_label(words[run_id], point)
-    for tie_breaker in (_with_drafter, _with_label, _with_name):
-        counts = Counter(words.values())
+    for tie_breaker in (_with_drafter, _with_drafter_name, _with_label, _with_name):
+        longer = {run_id: tie_breaker(text, runs[run_id]) for run_id, text in words.items()}
+        groups: dict[str, set[str]] = {}
+        for run_id, text in words.items():
+            groups.setdefault(text, set()).add(longer[run_id])
+        tied = Counter(words.values())
+        # Words that every member of a tie would get alike tell nothing apart.
         words = {
-            run_id: tie_breaker(text, runs[run_id]) if counts[text] > 1 else text for run_id, text in words.items()
+            run_id: longer[run_id] if tied[text] > 1 and len(groups[text]) > 1 else text
+            for run_id, text in words.items()
         }
     return words
 
@@ -140,6 +177,12 @@ def _with_drafter(words: str, point: Point) -> str:
     if point.samples is not None:
         return f"{words}, {fmt.samples_short(point.samples)} samples"
     return f"{words}, {point.drafter} drafter"
+
+
+def _with_drafter_name(words: str, point: Point) -> str:
+    if point.drafter is None or point.drafter in words:
+        return words
+    return f"{words}, {point.drafter}"
 
 
 def _with_label(words: str, point: Point) -> str:

@@ -113,6 +113,12 @@ def bar_rounding(break_even: BreakEven, runs: tuple[str, ...]) -> Rich:
     return interval(ends, 2, f"{_BAR}, over the range that the printed digits leave open", runs, unit="tokens/step")
 
 
+def margin(fraction: float, runs: tuple[str, ...]) -> Span:
+    """Return the difference below which speeds count as level: `2.0 %`."""
+    formula = "equivalence margin, both one-sided tests at the 95 % level"
+    return number(fmt.percent(fraction, signed=False), fraction, formula, runs, kind="assumed")
+
+
 def interval(
     estimate: Estimate,
     decimals: int,

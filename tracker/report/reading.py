@@ -65,11 +65,23 @@ class Reading:
         return next((point for point in rows if point.concurrency == self.load), rows[0] if rows else None)
 
     @property
+    def level(self) -> bool:
+        """Whether the headline's load shows that the drafter brings no difference worth having."""
+        found = self.verdict
+        return self.state == "undecided" and found is not None and found.equivalence == "equivalent"
+
+    @property
     def best_cost(self) -> ConfigurationCost | None:
         """Break-even of the best contender's configuration at the headline's load."""
         if self.best is None:
             return None
         return self.cost_of(self.best)
+
+    @property
+    def costs_at_load(self) -> tuple[ConfigurationCost, ...]:
+        """Break-even of every configuration at the headline's load, lowest first."""
+        rows = [cost for cost in self.analysis.costs if cost.concurrency == self.load]
+        return tuple(sorted(rows, key=lambda cost: cost.break_even.value))
 
     @property
     def top_option(self) -> OptionAssessment | None:
@@ -148,8 +160,15 @@ def standing_state(analysis: CampaignAnalysis) -> StateKey:
     if not any(verdict.baseline_run_id for verdict in loads):
         return "no_baseline"
     if not any(verdict.best_run_id for verdict in loads):
-        return "no_candidate"
+        return "no_drafter" if _set_acceptance(analysis) else "no_candidate"
     return analysis.verdict.status
+
+
+def _set_acceptance(analysis: CampaignAnalysis) -> bool:
+    """Whether step times of runs with simulated acceptance give a break-even, and no wrong flag is in the way."""
+    cause = analysis.root_cause
+    known = any(point.step_time_only and point.excluded_reason is None for point in analysis.points)
+    return known and bool(analysis.costs) and (cause is None or cause.fixed)
 
 
 def bar_words(reading: Reading) -> str:

@@ -15,6 +15,7 @@ from tracker.report.view_parts import (
     Command,
     Facts,
     FigureView,
+    Folded,
     Paragraph,
     Section,
     TableRow,
@@ -41,6 +42,8 @@ def render_text(view: MemoView) -> str:
     for section in view.sections:
         lines += _section(section)
     lines += ["=" * WIDTH, *_wrap(view.footer.text)]
+    if any(isinstance(block, Folded) for section in view.sections for block in section.blocks):
+        lines += _wrap("A line with + has its table in memo.html, and its numbers in memo.json.")
     return "\n".join(line.rstrip() for line in lines).rstrip() + "\n"
 
 
@@ -80,6 +83,8 @@ def _block(block: Block) -> list[str]:
             return _figure(block)
         case TableView():
             return _table(block)
+        case Folded():
+            return _wrap(f"{block.title}. {block.answer.text}", first="+ ", rest="  ")
 
 
 def _figure(figure: FigureView) -> list[str]:

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from tracker.report.figures import FigureData
 from tracker.report.spans import Rich
 
-StateKey = Literal["faster", "slower", "undecided", "mixed", "no_baseline", "no_candidate", "nothing_new"]
+StateKey = Literal["faster", "slower", "undecided", "mixed", "no_baseline", "no_candidate", "no_drafter", "nothing_new"]
 Column = Literal["text", "number"]
 RowRole = Literal["plain", "baseline", "best", "excluded"]
 
@@ -135,7 +135,7 @@ class TableView:
 class Key:
     """One entry of a figure's key."""
 
-    mark: Literal["measured", "predicted", "bar", "missing", "interval", "hatch", "reference"]
+    mark: Literal["measured", "predicted", "bar", "missing", "interval", "hatch", "reference", "attack", "assumed"]
     """Mark."""
     text: Rich
     """What it means here."""
@@ -168,7 +168,22 @@ class FigureView:
     """What the key explains."""
 
 
-Block = Paragraph | Bullets | Facts | Box | Command | TableView | FigureView
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """Detail that opens on a click: its answer is always visible, and memo.json holds all of it."""
+
+    kind: ClassVar[str] = "folded"
+    key: str
+    """Stable id."""
+    title: str
+    """What it is about, in a few words."""
+    answer: Rich
+    """What it says, in a sentence."""
+    blocks: tuple[Block, ...]
+    """What opens."""
+
+
+Block = Paragraph | Bullets | Facts | Box | Command | TableView | FigureView | Folded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,28 @@ from typing import Any
 
 from tracker.report.spans import Span
 from tracker.report.view import MemoSource, MemoView
+from tracker.report.view_parts import Block, Folded
 
 
 def spans_of(view: MemoView) -> Iterator[Span]:
     """Yield every span of the view, those inside figures, tables and the mail included."""
     yield from _walk(view)
+
+
+def blocks_of(view: MemoView) -> Iterator[Block]:
+    """Yield every block of the view, those that are folded away included."""
+    for section in view.sections:
+        for block in section.blocks:
+            yield from unfolded(block)
+
+
+def unfolded(block: Block) -> Iterator[Block]:
+    """Yield a block, or what is folded away in it."""
+    if isinstance(block, Folded):
+        for inner in block.blocks:
+            yield from unfolded(inner)
+    else:
+        yield block
 
 
 def _walk(value: Any) -> Iterator[Span]:

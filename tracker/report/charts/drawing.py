@@ -9,6 +9,7 @@ from tracker.report.charts.marks import Drawing
 from tracker.report.charts.options import draw_options
 from tracker.report.charts.rows import draw_dot_rows, draw_share
 from tracker.report.charts.scaling import draw_scaling
+from tracker.report.charts.spread import draw_spread
 from tracker.report.charts.step_time import draw_step_time
 from tracker.report.charts.strip import draw_strip
 from tracker.report.charts.throughput import draw_throughput
@@ -25,6 +26,7 @@ from tracker.report.figures import (
     ThroughputData,
 )
 from tracker.report.figures_history import HistoryData
+from tracker.report.figures_spread import SpreadData
 
 
 def draw(data: FigureData) -> Drawing:
@@ -50,3 +52,5 @@ def draw(data: FigureData) -> Drawing:
             return draw_load(data)
         case HistoryData():
             return draw_history(data)
+        case SpreadData():
+            return draw_spread(data)

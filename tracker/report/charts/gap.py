@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tracker.report import format as fmt
-from tracker.report.charts.marks import Drawing, Glyph, Line, Mark, Rect, Text, dot
+from tracker.report.charts.marks import Anchor, Drawing, Glyph, Line, Mark, Rect, Text, dot
 from tracker.report.charts.scale import Scale, ticks_of, x_axis
 from tracker.report.figures import GapData, GapRow
 
@@ -15,7 +15,7 @@ _CROSS_SHIFT = 48.0  # pixels beyond the bar: beside its number
 def draw_gap(data: GapData) -> Drawing:
     """Return one row a configuration on a common axis that starts at 1: no draft token accepted."""
     rows = [row for group in data.groups for row in group.rows]
-    top = max(max(row.must, row.yields, row.high or 0.0, row.ceiling or 0.0) for row in rows)
+    top = max(max(row.must, row.yields or 0.0, row.high or 0.0, row.ceiling or 0.0) for row in rows)
     scale = Scale(low=1.0, high=float(max(math.ceil(top + 0.3), 3)))
     marks: list[Mark] = []
     y = 0.0
@@ -38,17 +38,21 @@ def draw_gap(data: GapData) -> Drawing:
 def _row(row: GapRow, scale: Scale, y: float) -> list[Mark]:
     bold = " b" if row.best else ""
     middle = y + 33
-    has, must = scale.at(row.yields), scale.at(row.must)
-    short = row.yields < row.must
+    must = scale.at(row.must)
+    colour = "t2" if row.yields is None else "to" if row.yields < row.must else "tb"
     marks: list[Mark] = [
         Text(x=0, y=y + 16, text=row.label, css=f"halo{bold}"),
-        Text(x=100, y=y + 16, text=row.gap_text.text, css=f"halo{bold} {'to' if short else 'tb'}", anchor="end"),
+        Text(x=100, y=y + 16, text=row.gap_text.text, css=f"halo{bold} {colour}", anchor="end"),
     ]
     if row.ceiling is not None and row.ceiling < scale.high:
         left = scale.at(row.ceiling)
         marks.append(Rect(x=left, y=middle - 10, width=round(98 - left, 3), height=20, css="dim", hatched=True))
     marks.append(Line(x1=2, y1=middle, x2=98, y2=middle, css="grid"))
-    if short:
+    if row.yields is None:
+        beyond = row.ceiling is not None and row.must > row.ceiling
+        return marks + _must_alone(row, must, middle, bold, beyond=beyond)
+    has = scale.at(row.yields)
+    if row.yields < row.must:
         marks.append(Line(x1=has, y1=middle, x2=must, y2=middle, css="gap"))
     left = has
     if row.low is not None and row.high is not None:
@@ -56,20 +60,34 @@ def _row(row: GapRow, scale: Scale, y: float) -> list[Mark]:
         marks.append(Line(x1=left, y1=middle, x2=scale.at(row.high), y2=middle, css="sb wide"))
     marks.append(dot(has, middle, "fb"))
     marks.append(Line(x1=must, y1=middle - 9, x2=must, y2=middle + 9, css="bar b3"))
-    marks += _values(row, scale, middle, bold, left)
+    marks += _values(row, row.yields, scale, middle, bold, left)
     if row.ceiling is not None:
         marks.append(Glyph(x=must, y=middle, shape="cross", dx=_CROSS_SHIFT, css="so"))
     return marks
 
 
-def _values(row: GapRow, scale: Scale, middle: float, bold: str, left: float) -> list[Mark]:
+def _must_alone(row: GapRow, must: float, middle: float, bold: str, *, beyond: bool) -> list[Mark]:
+    anchor: Anchor = "start" if must < 90 else "end"
+    marks: list[Mark] = [
+        Line(x1=must, y1=middle - 9, x2=must, y2=middle + 9, css="bar b3"),
+        Text(
+            x=must, y=middle + 4, dx=8 if must < 90 else -8, text=row.must_text.text, css=f"halo{bold}", anchor=anchor
+        ),
+    ]
+    if beyond:
+        shift = _CROSS_SHIFT if must < 84 else -_CROSS_SHIFT
+        marks.append(Glyph(x=must, y=middle, shape="cross", dx=shift, css="so"))
+    return marks
+
+
+def _values(row: GapRow, yields: float, scale: Scale, middle: float, bold: str, left: float) -> list[Mark]:
     has, must = row.yields_text.text, row.must_text.text
-    if row.yields < row.must:
+    if yields < row.must:
         return [
             Text(x=left, y=middle + 4, dx=-9, text=has, css=f"halo tb{bold}", anchor="end"),
             Text(x=scale.at(row.must), y=middle + 4, dx=8, text=must, css=f"halo{bold}"),
         ]
-    right = scale.at(row.high if row.high is not None else row.yields)
+    right = scale.at(row.high if row.high is not None else yields)
     return [
         Text(x=right, y=middle + 4, dx=9, text=has, css=f"halo tb{bold}"),
         Text(x=scale.at(row.must), y=middle + 4, dx=-8, text=must, css=f"halo{bold}", anchor="end"),

@@ -1,0 +1,41 @@
+"""Notes that say the same of several runs, said once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from tracker.analysis.results import CampaignAnalysis, Note
+
+_LEAST = 3  # two may stand side by side
+
+
+def joined(analysis: CampaignAnalysis, notes: Sequence[Note]) -> list[Note]:
+    """Return the notes with those that differ only in the run they start with joined into one.
+
+    Args:
+        analysis: Names of the runs.
+        notes: In the order shown.
+    """
+    names = {point.run_id: point.name for point in analysis.points}
+    groups: dict[tuple[str, str], list[Note]] = {}
+    for note in notes:
+        groups.setdefault((note.topic, _rest(note, names)), []).append(note)
+    out: list[Note] = []
+    for (topic, rest), members in groups.items():
+        if not rest or len(members) < _LEAST:
+            out += members
+            continue
+        runs = tuple(dict.fromkeys(run for note in members for run in note.run_ids))
+        out.append(
+            dataclasses.replace(members[0], topic=topic, message=f"Each of {len(members)} runs{rest}", run_ids=runs)
+        )
+    return out
+
+
+def _rest(note: Note, names: dict[str, str]) -> str:
+    """Return what a note says after the name of its only run; the whole of it, empty, where it starts otherwise."""
+    name = names.get(note.run_ids[0]) if len(note.run_ids) == 1 else None
+    if name is None or not note.message.startswith(f"{name} "):
+        return ""
+    return note.message.removeprefix(name)
