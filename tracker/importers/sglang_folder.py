@@ -1,7 +1,8 @@
-"""A folder that describes one SGLang server: its command, `/server_info`, `/metrics` before and after, its results.
+"""A folder that describes one SGLang server: its command, `/server_info`, `/metrics` before and after, log, results.
 
 Files are told apart by content: the launch command is a JSON list of texts, `/server_info` and `/model_info` are
-objects, metrics are Prometheus text, results are what another importer of SGLang files recognises.
+objects, metrics are Prometheus text, the log has SGLang's decode lines or server arguments, results are what another
+importer of SGLang files recognises. The log's throughput and accept length are held against the client's.
 """
 
 from __future__ import annotations
@@ -16,7 +17,16 @@ from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement
 from tracker.errors import InputError
-from tracker.importers import _counters, _identities, _jsonl, _source, sglang_bench_serving, sglang_responses
+from tracker.importers import (
+    _counters,
+    _cross_checks,
+    _identities,
+    _jsonl,
+    _source,
+    sglang_bench_serving,
+    sglang_log,
+    sglang_responses,
+)
 from tracker.importers.base import ImportedRun, Importer
 
 _RESULTS: tuple[Importer, ...] = (sglang_responses.IMPORTER, sglang_bench_serving.IMPORTER)
@@ -34,20 +44,22 @@ class _Files:
     server_info: list[Path] = field(default_factory=list)
     model_info: list[Path] = field(default_factory=list)
     metrics: list[Path] = field(default_factory=list)
+    logs: list[Path] = field(default_factory=list)
 
 
 class SglangFolder:
     """A folder of one server."""
 
     name = "sglang_folder"
-    title = "folder of one SGLang server: results with launch command, /server_info, /metrics before and after"
+    title = "folder of one SGLang server: results with launch command, /server_info, /metrics before and after, log"
 
     def sniff(self, path: Path, head: bytes) -> bool:
         """Return whether the folder holds SGLang results and something that describes the server."""
         if not path.is_dir():
             return False
         files = _files(path)
-        return bool(files.results) and bool(files.argv or files.server_info or files.model_info or files.metrics)
+        described = files.argv or files.server_info or files.model_info or files.metrics or files.logs
+        return bool(files.results) and bool(described)
 
     def read(self, path: Path) -> tuple[ImportedRun, ...]:
         """Return the runs of the server, named after the folder.
@@ -65,8 +77,14 @@ class SglangFolder:
         argv = _argv(_one(files.argv, "launch commands"))
         info = _object(_one(files.server_info, "/server_info bodies"))
         model = _object(_one(files.model_info, "/model_info bodies"))
-        checks = _cross_check(files.metrics, runs, path)
-        return tuple(_described(run, path, argv, info, model, checks) for run in runs)
+        log, unread = _log(files.logs)
+        checks = (*unread, *_cross_check(files.metrics, runs, path))
+        return tuple(_described(_with_log(run, log), path, argv, info, model, checks) for run in runs)
+
+
+def logs(path: Path) -> tuple[Path, ...]:
+    """Return the server logs in a folder."""
+    return tuple(_files(path).logs)
 
 
 def _files(path: Path) -> _Files:
@@ -88,6 +106,9 @@ def _place(item: Path, head: bytes, files: _Files) -> None:
     importer = next((known for known in _RESULTS if known.sniff(item, head)), None)
     if importer is not None:
         files.results.append((importer, item))
+        return
+    if sglang_log.IMPORTER.sniff(item, head):
+        files.logs.append(item)
         return
     value = _jsonl.first_value(head)
     if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
@@ -137,6 +158,36 @@ def _object(path: Path | None) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def _log(paths: list[Path]) -> tuple[ImportedRun | None, tuple[Finding, ...]]:
+    """Return what the only log says; None, with why, when it cannot be held against the results."""
+    if not paths:
+        return None, ()
+    if len(paths) > 1:
+        why = f"the folder holds several: {', '.join(path.name for path in paths)}"
+    else:
+        try:
+            (log,) = sglang_log.IMPORTER.read(paths[0])
+            return log, ()
+        except InputError as error:
+            why = f"{paths[0].name}: {error.message}"
+    message = f"The server's log was not compared with the results: {why}."
+    return None, (Finding(code="LOG_NOT_COMPARED", severity="info", message=message),)
+
+
+def _with_log(run: ImportedRun, log: ImportedRun | None) -> ImportedRun:
+    """Return the run held against its server's log, with what the log alone says of the server."""
+    if log is None:
+        return run
+    checked = _cross_checks.with_log(run, log)
+    return dataclasses.replace(
+        checked,
+        speculation=checked.speculation or log.speculation,
+        target=checked.target or log.target,
+        drafter=checked.drafter or log.drafter,
+        cuda_graph=log.cuda_graph if checked.cuda_graph is None else checked.cuda_graph,
+    )
+
+
 def _described(
     run: ImportedRun,
     path: Path,
@@ -146,7 +197,7 @@ def _described(
     checks: tuple[Finding, ...],
 ) -> ImportedRun:
     """Return the run with what the folder says about its server."""
-    target = _checkpoint(info, "model_path") or _checkpoint(model, "model_path")
+    target = _checkpoint(info, "model_path") or _checkpoint(model, "model_path") or run.target
     return dataclasses.replace(
         run,
         name=run.name or path.resolve().name,
@@ -154,7 +205,7 @@ def _described(
         server_info=info if info is not None else run.server_info,
         engine="sglang",
         target=target,
-        drafter=_checkpoint(info, "speculative_draft_model_path"),
+        drafter=_checkpoint(info, "speculative_draft_model_path") or (run.drafter if info is None else None),
         findings=(*run.findings, *checks),
     )
 

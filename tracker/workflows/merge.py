@@ -19,8 +19,8 @@ from tracker.domain.provenance import InputFile
 from tracker.domain.record import Attachment
 from tracker.domain.training import Training
 from tracker.errors import UsageError
+from tracker.importers import _cross_checks, sglang_folder
 from tracker.importers.base import ImportedRun
-from tracker.workflows import merge_checks
 
 LOGS = frozenset({"sglang_log", "vllm_log", "llama_cpp_log"})
 COUNTERS = frozenset({"prometheus"})
@@ -95,9 +95,14 @@ def _refuse_empty_counters(sources: Sequence[Source]) -> None:
 
 
 def _with_own_log(source: Source) -> Source:
-    """Return a log's source with itself as the log that says how its server ran."""
-    if source.importer in LOGS and source.path is not None:
+    """Return the source with the log in it that says how its server ran, where nothing else in it does."""
+    if source.path is None:
+        return source
+    if source.importer in LOGS:
         return dataclasses.replace(source, server_logs=(source.path,))
+    run = source.imported
+    if source.importer == sglang_folder.IMPORTER.name and run.server_info is None and run.argv is None:
+        return dataclasses.replace(source, server_logs=sglang_folder.logs(source.path))
     return source
 
 
@@ -209,14 +214,14 @@ def _together(base: Source, logs: Sequence[Source], counters: Sequence[Source]) 
     readings = [source.imported for source in counters]
     log = logs[0].imported if logs else None
     run = _filled(base.imported, [source.imported for source in others])
-    checked = merge_checks.cross_check(run, log=log, readings=readings)
+    checked = _cross_checks.cross_check(run, log=log, readings=readings)
     return _joined(base, others, checked)
 
 
 def _between(counters: Sequence[Source]) -> Source:
     """Return the run between two readings of a server's counters."""
     _check_engines(counters)
-    run = merge_checks.between(counters[0].imported, counters[1].imported)
+    run = _cross_checks.between(counters[0].imported, counters[1].imported)
     return _joined(counters[0], counters[1:], run)
 
 

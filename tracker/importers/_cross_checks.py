@@ -48,6 +48,13 @@ def cross_check(run: ImportedRun, *, log: ImportedRun | None, readings: Sequence
     return dataclasses.replace(run, findings=(*run.findings, *checked))
 
 
+def with_log(run: ImportedRun, log: ImportedRun) -> ImportedRun:
+    """Return the run held against its server's log, whose acceptance it takes where it has none of its own."""
+    checked = [*_throughput_agrees(run, log), *_lengths_agree(run, log, None)]
+    run = _with_acceptance(run, None, log)
+    return dataclasses.replace(run, findings=(*run.findings, *checked))
+
+
 def between(first: ImportedRun, second: ImportedRun) -> ImportedRun:
     """Return the run between two readings of a server's counters; without a client there is no time in it."""
     grown, findings = _growth((first, second))
@@ -133,8 +140,8 @@ def _throughput_agrees(run: ImportedRun, log: ImportedRun | None) -> list[Findin
                 Finding(
                     code="THROUGHPUT_SOURCES_DISAGREE",
                     severity="warning",
-                    message=f"The client measured {first:.1f} tok/s{_at(client)}, the server's log says {second:.1f} "
-                    f"({_apart(first, second):.0%} apart).",
+                    message=f"The client measured {first:.1f} tok/s{_at(client)}, the server's log says "
+                    f"{second:.1f} tok/s ({_apart(first, second):.0%} apart).",
                     fix="Prefill, pauses or other traffic explain a part; the client's number is kept.",
                 )
             )
