@@ -1,9 +1,13 @@
-"""What the serving benchmarks of SGLang and vLLM share: they grew from one script and kept its field names."""
+"""What the serving benchmarks of SGLang and vLLM share: they grew from one script and kept its field names.
+
+SGLang's benchmarks over a grid of cases share how their lines become runs.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +38,39 @@ def runs(
         raise InputError("no run in it is whole" + (f": {found.cut}" if found.cut else ""), where=str(path), hint=hint)
     single = len(found.values) == 1
     return tuple(run(fields, None if single else row, found.cut) for row, fields in enumerate(found.values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """A benchmark that writes a line a case, several of which make one run."""
+
+    tool: str
+    """Its name, for errors."""
+    own_keys: frozenset[str]
+    """Keys that each of its lines has."""
+    key: Callable[[_jsonl.Fields], tuple[object, ...]]
+    """What lines of one run have in common."""
+    run: Callable[[Sequence[_jsonl.Fields], int | None, str | None], ImportedRun]
+    """Makes a run of its lines, its row (None when the file holds one) and what a cut file lacks."""
+    hint: str
+    """What to do when no line is whole."""
+
+    def read(self, path: Path) -> tuple[ImportedRun, ...]:
+        """Return the runs of a file, in the order in which they begin.
+
+        Raises:
+            InputError: No line in it is whole, or a value is damaged.
+        """
+        found = _jsonl.objects(path)
+        groups: dict[tuple[object, ...], list[_jsonl.Fields]] = {}
+        for fields in found.values:
+            require(fields, self.own_keys, self.tool)
+            groups.setdefault(self.key(fields), []).append(fields)
+        if not groups:
+            cut = f": {found.cut}" if found.cut else ""
+            raise InputError(f"no line in it is whole{cut}", where=str(path), hint=self.hint)
+        single = len(groups) == 1
+        return tuple(self.run(lines, None if single else row, found.cut) for row, lines in enumerate(groups.values()))
 
 
 def require(fields: _jsonl.Fields, keys: Iterable[str], tool: str) -> None:

@@ -15,7 +15,6 @@ from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, Reported
 from tracker.domain.server import Speculation
 from tracker.domain.workload import Workload
-from tracker.errors import InputError
 from tracker.importers import _identities, _jsonl, _pool, _serving
 from tracker.importers.base import ImportedRun
 
@@ -46,26 +45,16 @@ class SglangBenchSpeculative:
         Raises:
             InputError: No line in it is whole, or a value is damaged.
         """
-        found = _jsonl.objects(path)
-        groups: dict[tuple[int | None, ...], list[_jsonl.Fields]] = {}
-        for fields in found.values:
-            _serving.require(fields, _OWN_KEYS, "bench_speculative")
-            key = tuple(fields.count(name) for name in ("steps", "topk", "num_draft_tokens"))
-            groups.setdefault(key, []).append(fields)
-        if not groups:
-            raise InputError(
-                "no line in it is whole" + (f": {found.cut}" if found.cut else ""),
-                where=str(path),
-                hint="The benchmark writes a line when a configuration ends.",
-            )
-        runs = enumerate(groups.items())
-        single = len(groups) == 1
-        return tuple(_run(key, lines, None if single else row, found.cut) for row, (key, lines) in runs)
+        return _GRID.read(path)
 
 
-def _run(key: tuple[int | None, ...], lines: Sequence[_jsonl.Fields], row: int | None, cut: str | None) -> ImportedRun:
+def _configuration(fields: _jsonl.Fields) -> tuple[int | None, int | None, int | None]:
+    return fields.count("steps"), fields.count("topk"), fields.count("num_draft_tokens")
+
+
+def _run(lines: Sequence[_jsonl.Fields], row: int | None, cut: str | None) -> ImportedRun:
     """Return the run of one configuration."""
-    steps, topk, width = key
+    steps, topk, width = _configuration(lines[0])
     spec = Speculation(enabled=False)
     if steps:
         spec = Speculation(enabled=True, num_steps=steps, eagle_topk=topk, num_draft_tokens=width)
@@ -100,5 +89,13 @@ def _cell(fields: _jsonl.Fields, *, speculates: bool) -> Measurement:
         extra={name: value for name, value in extra.items() if value is not None},
     )
 
+
+_GRID = _serving.Grid(
+    tool="bench_speculative",
+    own_keys=_OWN_KEYS,
+    key=_configuration,
+    run=_run,
+    hint="The benchmark writes a line when a configuration ends.",
+)
 
 IMPORTER = SglangBenchSpeculative()

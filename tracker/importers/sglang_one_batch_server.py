@@ -13,7 +13,6 @@ from pathlib import Path
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, Reported
 from tracker.domain.workload import Workload
-from tracker.errors import InputError
 from tracker.importers import _identities, _jsonl, _pool, _serving, _spec_block, sglang_bench_serving
 from tracker.importers.base import ImportedRun
 
@@ -50,20 +49,7 @@ class SglangOneBatchServer:
         Raises:
             InputError: No line in it is whole, or a value is damaged.
         """
-        found = _jsonl.objects(path)
-        groups: dict[tuple[object, ...], list[_jsonl.Fields]] = {}
-        for fields in found.values:
-            _serving.require(fields, _OWN_KEYS, "one_batch_server")
-            key = tuple(str(fields.data.get(name)) for name in ("run_name", "input_len", "output_len"))
-            groups.setdefault(key, []).append(fields)
-        if not groups:
-            raise InputError(
-                "no line in it is whole" + (f": {found.cut}" if found.cut else ""),
-                where=str(path),
-                hint="Run the benchmark with `--result-filename`.",
-            )
-        single = len(groups) == 1
-        return tuple(_run(lines, None if single else row, found.cut) for row, lines in enumerate(groups.values()))
+        return _GRID.read(path)
 
 
 def _run(lines: Sequence[_jsonl.Fields], row: int | None, cut: str | None) -> ImportedRun:
@@ -120,6 +106,14 @@ _SHORT = Finding(
     severity="warning",
     message=f"Answers of fewer than {_REFRESH_STEPS} tokens end before the server refreshes its accept length.",
     fix="Measure with --output-len of several hundred tokens.",
+)
+
+_GRID = _serving.Grid(
+    tool="one_batch_server",
+    own_keys=_OWN_KEYS,
+    key=lambda fields: tuple(str(fields.data.get(name)) for name in ("run_name", "input_len", "output_len")),
+    run=_run,
+    hint="Run the benchmark with `--result-filename`.",
 )
 
 IMPORTER = SglangOneBatchServer()

@@ -1,10 +1,10 @@
 """speculators' own MLflow runs (`--logger mlflow`): metrics only, without a single parameter.
 
-Metrics come at `global_step`, counted from 0 (`speculators/train/trainer.py` and `logger.py`, 0.5 to 0.9): `train/loss`,
-per position `train/loss_<i>`, `train/full_acc_<i>` (all up to and with position i right, unconditional),
+Metrics come at `global_step`, counted from 0 (`speculators/train/trainer.py` and `logger.py`, 0.5 to 0.9):
+`train/loss`, per position `train/loss_<i>`, `train/full_acc_<i>` (all up to and with position i right, unconditional),
 `train/cond_acc_<i>`, `train/position_<i>_acc`, `train/eal` (1 + the sum of `full_acc`, bonus token in), the same as
-`val/<name>_epoch` after each epoch, and `epoch` (from 0), `lr`, `global_step`. Which target, data, batch size and folder
-it was is not in the run: `--target`, `--samples`, `--tokens` and `--drafter` say so.
+`val/<name>_epoch` after each epoch, and `epoch` (from 0), `lr`, `global_step`. Which target, data, batch size and
+folder it was is not in the run: `--target`, `--samples`, `--tokens` and `--drafter` say so.
 """
 
 from __future__ import annotations
