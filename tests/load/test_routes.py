@@ -10,7 +10,7 @@ import pytest
 
 from tracker.errors import InputError
 from tracker.load.answers import BadAnswerError, Sampling
-from tracker.load.control import output_token_counter
+from tracker.load.counters import read_counters
 from tracker.load.openai_route import OpenAIRoute
 from tracker.load.prompts import Prompt
 from tracker.load.sglang_route import SglangRoute
@@ -122,9 +122,11 @@ def test_an_error_in_a_stream_is_no_token() -> None:
 def test_the_servers_own_token_count_is_read_from_real_metrics(shared_data: Path) -> None:
     body = (shared_data / "h200-tiny-llama" / "baseline-nograph" / "metrics.prom").read_bytes()
 
-    assert output_token_counter(body) == 45952.0
-    assert output_token_counter(None) is None
-    assert output_token_counter(b"# nothing\n") is None
+    counters = read_counters(body)
+    assert counters is not None
+    assert counters.output_tokens == 45952
+    assert read_counters(None) is None
+    assert read_counters(b"# nothing\n") is None
 
 
 def test_token_ids_are_sent_as_they_are_and_a_chat_refuses_them() -> None:

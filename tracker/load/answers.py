@@ -10,6 +10,10 @@ import msgspec
 
 from tracker.load.prompts import Prompt
 
+# How the reason of a failed request begins; every other failure is an answer that cannot be counted.
+TIMED_OUT, NO_CONNECTION, CONNECTION_BROKEN, ABORTED = "timed out", "no connection", "connection broken", "aborted"
+FAILURES = (TIMED_OUT, NO_CONNECTION, CONNECTION_BROKEN, ABORTED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
@@ -76,6 +80,15 @@ class Answer:
     def latency_s(self) -> float:
         """Return seconds from sending to the end, on the client's clock."""
         return self.ended_s - self.sent_s
+
+    @property
+    def failure(self) -> str | None:
+        """Return in which way it failed, in words that many failures share; None when it did not."""
+        if self.error is None:
+            return None
+        if self.error.startswith("HTTP "):
+            return f"answered with {self.error[:8]}"
+        return next((kind for kind in FAILURES if self.error.startswith(kind)), "with an answer that cannot be counted")
 
 
 class BadAnswerError(Exception):

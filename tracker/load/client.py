@@ -19,6 +19,8 @@ import httpx
 
 # An answer may take long; a connection may not.
 CONNECT_TIMEOUT_S = 10.0
+# SGLang and vLLM close a connection that was idle for 5 s (uvicorn's default); one used in that moment would fail.
+KEEP_ALIVE_S = 2.0
 
 
 def transport_name() -> str:
@@ -77,10 +79,12 @@ class ClientPool:
         if importlib.util.find_spec("httpx_aiohttp"):
             from httpx_aiohttp import AiohttpTransport  # type: ignore[import-not-found,unused-ignore]
 
-            limits = httpx.Limits(max_connections=streams, max_keepalive_connections=streams)
+            limits = httpx.Limits(
+                max_connections=streams, max_keepalive_connections=streams, keepalive_expiry=KEEP_ALIVE_S
+            )
             self._transports: list[httpx.AsyncBaseTransport] = [AiohttpTransport(limits=limits, **options)]
         else:
-            limits = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+            limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEEP_ALIVE_S)
             self._transports = [httpx.AsyncHTTPTransport(limits=limits, **options) for _ in range(streams)]
 
     def request(self, path: str, body: bytes) -> httpx.Request:

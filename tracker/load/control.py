@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Mapping
 
 import httpx
 
 from tracker.errors import ServerError
 from tracker.load.client import certificates
+from tracker.load.counters import read_counters
 
 QUICK_TIMEOUT_S = 10.0
 # SGLang refuses to flush while a request is running; the last one may still be leaving.
 _FLUSH_TRIES = 5
-_SAMPLE = re.compile(r"^([A-Za-z_:][A-Za-z0-9_:]*)(?:\{[^}]*\})? ([0-9.eE+]+)$", re.MULTILINE)
-_OUTPUT_COUNTERS = ("sglang:generation_tokens_total", "vllm:generation_tokens_total", "sglang:generation_tokens")
+# SGLang's own call, then vLLM's, which a server in its development mode has (VLLM_SERVER_DEV_MODE=1).
+_FLUSH_PATHS = ("/flush_cache", "/reset_prefix_cache")
+# Both engines count an answer a moment after its last byte is sent.
+_SETTLE_S = 0.1
+_SETTLE_TRIES = 10
 
 
 class Control:
@@ -56,17 +60,35 @@ class Control:
             return None
         return response.content if response.status_code == httpx.codes.OK else None
 
+    def metrics(self) -> bytes | None:
+        """Return the body of `/metrics` once its counters stand still, or a second has passed; None without one."""
+        body = self.get("/metrics")
+        for _ in range(_SETTLE_TRIES):
+            if body is None:
+                return None
+            time.sleep(_SETTLE_S)
+            before, body = body, self.get("/metrics")
+            if read_counters(body) == read_counters(before):
+                break
+        return body
+
     def flush_cache(self) -> bool:
         """Empty the prefix cache and return whether the server says that it did; False where it has no such call."""
+        return any(self._flush(path) for path in _FLUSH_PATHS)
+
+    def _flush(self, path: str) -> bool:
         for _ in range(_FLUSH_TRIES):
             try:
-                status = self._client.post("/flush_cache").status_code
+                response = self._client.post(path)
             except httpx.HTTPError:
                 return False
-            if status == httpx.codes.OK:
-                return True
-            if status == httpx.codes.NOT_FOUND:
+            if response.status_code == httpx.codes.NOT_FOUND:
                 return False
+            # vLLM answers 200 also when blocks were still held.
+            refused = b'"success":false' in response.content.replace(b" ", b"")
+            if response.status_code == httpx.codes.OK and not refused:
+                return True
+            time.sleep(_SETTLE_S)
         return False
 
     def speaks_sglang(self) -> bool:
@@ -97,14 +119,3 @@ class Control:
             raise ServerError(
                 "the server does not name its model at /v1/models", where=self.url, hint="Name it with --model."
             ) from error
-
-
-def output_token_counter(metrics: bytes | None) -> float | None:
-    """Return the server's count of generated tokens in a `/metrics` body, over all its parts; None without one."""
-    if metrics is None:
-        return None
-    totals: dict[str, float] = {}
-    for name, value in _SAMPLE.findall(metrics.decode("utf-8", "replace")):
-        if name in _OUTPUT_COUNTERS:
-            totals[name] = totals.get(name, 0.0) + float(value)
-    return next((totals[name] for name in _OUTPUT_COUNTERS if name in totals), None)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 
-from tracker.load.answers import Answer, Route
+from tracker.load.answers import NO_CONNECTION, TIMED_OUT, Answer, Route
 from tracker.load.client import ClientPool, loop_factory
 from tracker.load.health import ClientHealth, watched
 from tracker.load.send import Request, send
@@ -19,7 +19,7 @@ from tracker.load.send import Request, send
 GONE_AFTER = 4
 # The same for requests that time out, each of which costs the whole time limit.
 HANGS_AFTER = 3
-# An open loop must not hold arrivals back; this many at once means that the server is drowned.
+# An open loop must not hold arrivals back; this many at once means that the rate is beyond the server.
 MAX_OPEN_STREAMS = 1024
 
 OnAnswer = Callable[[Answer], None]
@@ -76,7 +76,11 @@ class LoadGenerator:
     def open_loop(
         self, requests: Sequence[Request], *, rate_per_s: float, seed: int, on_answer: OnAnswer
     ) -> PassResult:
-        """Send requests at the times of a Poisson process, whatever is still in flight, and return what came back."""
+        """Send requests at the times of a Poisson process, whatever is still in flight, and return what came back.
+
+        With `MAX_OPEN_STREAMS` in flight, or as many as the generator was made for, the pass ends: holding a request
+        back would hide the wait that the open loop is there to show.
+        """
         return self._runner.run(self._open(requests, rate_per_s, seed, on_answer))
 
     def _clients(self) -> ClientPool:
@@ -117,9 +121,13 @@ class LoadGenerator:
         gaps = random.Random(seed)  # noqa: S311 - arrival times, not secrets
 
         wires = [pool.request(self._route.path, request.body) for request in requests]
+        flying = 0
 
         async def one(index: int, due_s: float) -> None:
+            nonlocal flying
+            flying += 1
             answer = await send(pool.transport(index), self._route, requests[index], wires[index], due_s=due_s)
+            flying -= 1
             answers.append(answer)
             gone.after(answer)
             on_answer(answer)
@@ -130,6 +138,8 @@ class LoadGenerator:
                 for index in range(len(requests)):
                     due_s += gaps.expovariate(rate_per_s)
                     await asyncio.sleep(max(0.0, due_s - time.perf_counter()))
+                    if flying >= self._streams:
+                        gone.reason = f"{flying} requests were in flight: the server cannot keep up with the rate"
                     if gone.reason is not None:
                         return
                     group.create_task(one(index, due_s))
@@ -153,10 +163,10 @@ class _Gone:
     def after(self, answer: Answer) -> bool:
         """Return whether to stop sending, this answer counted in."""
         error = answer.error or ""
-        self.refused = self.refused + 1 if error.startswith("no connection") else 0
+        self.refused = self.refused + 1 if error.startswith(NO_CONNECTION) else 0
         if answer.error is None:
             self.late, self.answered_s = 0, answer.ended_s
-        elif error.startswith("timed out") and self.answered_s < answer.sent_s:
+        elif error.startswith(TIMED_OUT) and self.answered_s < answer.sent_s:
             # Others were answered meanwhile? Then the server lives, and this one alone was lost.
             self.late += 1
         if self.reason is None and self.refused >= GONE_AFTER:

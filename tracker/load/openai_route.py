@@ -1,4 +1,8 @@
-"""The OpenAI-compatible completion routes, for vLLM and others: token counts from `usage`, no verify counts."""
+"""The OpenAI-compatible completion routes, for vLLM and others: token counts from `usage`.
+
+Verify counts only from SGLang 0.5.20 and later, which adds them to each answer when asked
+(srt/entrypoints/openai/serving_completions.py); vLLM counts them for the whole server, see `counters`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from typing import Any
 import msgspec
 
 from tracker.errors import InputError
+from tracker.load.acceptance import read_acceptance
 from tracker.load.answers import BadAnswerError, Counts, Sampling, check_output_tokens, count, decode_object
+from tracker.load.chat_template import ChatTemplate, in_template
 from tracker.load.prompts import Prompt
 
 MAX_REASON_LENGTH = 200
@@ -19,10 +25,27 @@ class OpenAIRoute:
 
     name = "openai"
 
-    def __init__(self, *, model: str, chat: bool = False) -> None:
-        """Ask `model`; with `chat`, each prompt is one user message and the server applies its template."""
+    def __init__(
+        self,
+        *,
+        model: str,
+        chat: bool = False,
+        sglang: bool = False,
+        template: ChatTemplate | None = None,
+        thinking: bool | None = None,
+    ) -> None:
+        """Ask `model`; with `chat`, each prompt is one user message and the server applies its template.
+
+        Args:
+            model: Name under which the server offers it.
+            chat: Whether to use the chat route.
+            sglang: Whether the server understands SGLang's additions.
+            template: Template to apply here, for the completions route.
+            thinking: Whether the model is to think before it answers; None leaves it to the template.
+        """
         self.model = model
         self.chat = chat
+        self._sglang, self._template, self._thinking = sglang, template, thinking
         self.path = "/v1/chat/completions" if chat else "/v1/completions"
 
     def body(self, prompt: Prompt, sampling: Sampling, *, stream: bool) -> bytes:
@@ -43,8 +66,15 @@ class OpenAIRoute:
             )
         if self.chat:
             body["messages"] = [{"role": "user", "content": prompt.text}]
+            if self._thinking is not None:
+                # Templates name the switch differently; a name that a template does not use does nothing.
+                body["chat_template_kwargs"] = {"enable_thinking": self._thinking, "thinking": self._thinking}
+        elif prompt.token_ids is not None:
+            body["prompt"] = prompt.token_ids
         else:
-            body["prompt"] = prompt.text if prompt.token_ids is None else prompt.token_ids
+            body["prompt"] = in_template(prompt.text, self._template, self._thinking)
+        if self._sglang:
+            body["return_spec_tokens_details"] = True
         if sampling.ignore_eos:
             body["ignore_eos"] = True
         if sampling.top_p is not None:
@@ -58,7 +88,7 @@ class OpenAIRoute:
     def counts(self, body: bytes, sampling: Sampling) -> Counts:
         """Return what `usage` says."""
         answer = decode_object(body)
-        return self._from_object(answer, sampling, _finish(answer))
+        return self._from_object(answer, sampling, _finish(answer), answer.get("sglext"))
 
     def has_token(self, event: bytes) -> bool:
         """Return whether the event brings text; the first one of a chat often brings a role only."""
@@ -66,28 +96,36 @@ class OpenAIRoute:
 
     def stream_counts(self, events: list[bytes], sampling: Sampling) -> Counts:
         """Return what the last event with `usage` says; chunks are never counted as tokens."""
-        # Usage comes in the last event, or in every one; the finish reason in the one before it.
-        finish = None
-        for event in reversed(events):
-            finish = finish or _finish(decode_object(event))
-            if finish is not None:
-                break
-        for event in reversed(events):
-            if b'"usage"' in event and isinstance(decode_object(event).get("usage"), Mapping):
-                return self._from_object(decode_object(event), sampling, finish)
-        raise BadAnswerError("the stream ended without a token count")
+        # Usage comes in the last event, or in every one; before it the drafts, and before them the finish reason.
+        last = [_checked(decode_object(event)) for event in reversed(events)]
+        finish = next((found for event in last if (found := _finish(event)) is not None), None)
+        drafts = next((event["sglext"] for event in last if "sglext" in event), None)
+        counted = next((event for event in last if isinstance(event.get("usage"), Mapping)), None)
+        if counted is None:
+            raise BadAnswerError("the stream ended without a token count")
+        if finish is None:
+            raise BadAnswerError("the stream ended before the answer did")
+        return self._from_object(counted, sampling, finish, drafts)
 
-    def _from_object(self, answer: dict[str, Any], sampling: Sampling, finish: str | None) -> Counts:
+    def _from_object(self, answer: dict[str, Any], sampling: Sampling, finish: str | None, more: Any) -> Counts:
         usage = _checked(answer).get("usage")
         if not isinstance(usage, Mapping):
             raise BadAnswerError("the answer has no usage")
+        if finish == "abort":
+            raise BadAnswerError("aborted")
         details = usage.get("prompt_tokens_details")
+        spoken = more.get("spec_tokens_details") if isinstance(more, Mapping) else None
+        drafts = read_acceptance(spoken if isinstance(spoken, Mapping) else {})
         return Counts(
             output_tokens=check_output_tokens(count(usage, "completion_tokens"), sampling),
             input_tokens=count(usage, "prompt_tokens"),
             cached_input_tokens=count(details, "cached_tokens") if isinstance(details, Mapping) else None,
+            verify_steps=drafts.verify_steps,
+            accepted_drafts=drafts.accepted_drafts,
+            proposed_drafts=drafts.proposed_drafts,
+            accepted_histogram=drafts.accepted_histogram,
             finish_reason=finish,
-            meta={"usage": dict(usage)},
+            meta={"usage": dict(usage), **({} if spoken is None else dict(spoken))},
         )
 
 

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 import httpx
 
-from tracker.load.answers import Answer, BadAnswerError, Counts, Route, Sampling
+from tracker.load.answers import (
+    CONNECTION_BROKEN,
+    NO_CONNECTION,
+    TIMED_OUT,
+    Answer,
+    BadAnswerError,
+    Counts,
+    Route,
+    Sampling,
+)
 from tracker.load.client import BROKEN
 from tracker.load.events import Events
 from tracker.load.prompts import Prompt
@@ -116,7 +125,7 @@ def _why(error: Exception, after_s: float) -> str:
     beneath = type(cause).__name__ if cause is not None and type(cause).__module__.startswith("aiohttp") else None
     timed_out = isinstance(error, TimeoutError | httpx.TimeoutException)
     if timed_out and (beneath is None or isinstance(cause, TimeoutError)):
-        return f"timed out after {after_s:.1f} s ({type(error).__name__})"
+        return f"{TIMED_OUT} after {after_s:.1f} s ({type(error).__name__})"
     if isinstance(error, httpx.ConnectError) or (beneath or "").startswith("ClientConnector"):
-        return f"no connection: {error or type(error).__name__}"
-    return f"connection broken: {beneath or type(error).__name__} {error}".strip()
+        return f"{NO_CONNECTION}: {error or type(error).__name__}"
+    return f"{CONNECTION_BROKEN}: {beneath or type(error).__name__} {error}".strip()

@@ -1,7 +1,4 @@
-"""SGLang's `/generate`: exact counts of tokens, verify steps and accepted drafts for every request.
-
-Keys of `meta_info` by generation: 0.5.12 and later, 0.5.11, 0.5.5 to 0.5.10; 0.4.5 to 0.5.4 know the steps only.
-"""
+"""SGLang's `/generate`: exact counts of tokens, verify steps and accepted drafts for every request."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ from typing import Any
 
 import msgspec
 
+from tracker.load.acceptance import read_acceptance
 from tracker.load.answers import BadAnswerError, Counts, Sampling, check_output_tokens, count, decode_object
+from tracker.load.chat_template import ChatTemplate, in_template
 from tracker.load.prompts import Prompt
 
-_ACCEPTED = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
-_PROPOSED = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num")
-_HISTOGRAM = ("spec_correct_drafts_histogram", "spec_accept_histogram")
 _TEXTS = frozenset({"output_ids", "input_token_logprobs", "output_token_logprobs", "id", "weight_version"})
 MAX_REASON_LENGTH = 200
 
@@ -25,6 +21,10 @@ class SglangRoute:
 
     name = "sglang"
     path = "/generate"
+
+    def __init__(self, *, template: ChatTemplate | None = None, thinking: bool | None = None) -> None:
+        """Ask with each prompt as it is, or in the model's chat template."""
+        self._template, self._thinking = template, thinking
 
     def body(self, prompt: Prompt, sampling: Sampling, *, stream: bool) -> bytes:
         """Return the request's body."""
@@ -37,7 +37,9 @@ class SglangRoute:
             params["top_p"] = sampling.top_p
         if sampling.seed is not None:
             params["sampling_seed"] = sampling.seed
-        asked = {"text": prompt.text} if prompt.token_ids is None else {"input_ids": prompt.token_ids}
+        asked: dict[str, Any] = {"input_ids": prompt.token_ids}
+        if prompt.token_ids is None:
+            asked = {"text": in_template(prompt.text, self._template, self._thinking)}
         return msgspec.json.encode({**asked, "sampling_params": params, "stream": stream})
 
     def counts(self, body: bytes, sampling: Sampling) -> Counts:
@@ -67,41 +69,20 @@ class SglangRoute:
         if not isinstance(info, Mapping):
             raise BadAnswerError("the answer has no meta_info")
         finish = _finish(info.get("finish_reason"))
-        histogram = next((info[key] for key in _HISTOGRAM if isinstance(info.get(key), list) and info[key]), None)
         latency = info.get("e2e_latency")
-        counts = Counts(
+        drafts = read_acceptance(info)
+        return Counts(
             output_tokens=check_output_tokens(count(info, "completion_tokens"), sampling),
             input_tokens=count(info, "prompt_tokens"),
             cached_input_tokens=count(info, "cached_tokens"),
             server_latency_s=float(latency) if isinstance(latency, float | int) and latency > 0 else None,
-            verify_steps=count(info, "spec_verify_ct"),
-            accepted_drafts=count(info, *_ACCEPTED),
-            proposed_drafts=count(info, *_PROPOSED),
-            accepted_histogram=None if histogram is None else _histogram(histogram),
+            verify_steps=drafts.verify_steps,
+            accepted_drafts=drafts.accepted_drafts,
+            proposed_drafts=drafts.proposed_drafts,
+            accepted_histogram=drafts.accepted_histogram,
             finish_reason=finish,
             meta={key: value for key, value in info.items() if key not in _TEXTS},
         )
-        _check_steps(counts)
-        return counts
-
-
-def _check_steps(counts: Counts) -> None:
-    """Refuse counts that contradict each other.
-
-    Raises:
-        BadAnswerError: More drafts accepted than proposed, or a histogram that does not add up to the steps.
-    """
-    accepted, proposed, histogram = counts.accepted_drafts, counts.proposed_drafts, counts.accepted_histogram
-    if accepted is not None and proposed is not None and accepted > proposed:
-        raise BadAnswerError(f"the answer claims {accepted} accepted drafts of {proposed} proposed")
-    if histogram is not None and counts.verify_steps is not None and sum(histogram) > counts.verify_steps:
-        raise BadAnswerError(f"the histogram holds {sum(histogram)} of {counts.verify_steps} verify steps")
-
-
-def _histogram(values: list[Any]) -> tuple[int, ...]:
-    if not all(type(item) is int and item >= 0 for item in values):
-        raise BadAnswerError("the answer's histogram holds something else than counts")
-    return tuple(values)
 
 
 def _finish(reason: Any) -> str | None:

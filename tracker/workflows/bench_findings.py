@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement
+from tracker.load.answers import Answer
 from tracker.load.client import transport_name
-from tracker.load.control import output_token_counter
+from tracker.workflows.bench_counters import TOLERANCE_FRACTION, agree
 from tracker.workflows.bench_measured import Measured, PassRecord
+from tracker.workflows.bench_plan import BenchPlan
 
-# More than this between the server's own count and the answers' means foreign traffic, or answers miscounted.
-COUNTER_TOLERANCE_FRACTION = 0.01
+# Answers that end before the limit although they were not to; a few may meet the end of the context.
+SHORT_FRACTION = 0.01
 
 
-def findings(measured: Measured) -> tuple[Finding, ...]:
+def findings(measured: Measured, plan: BenchPlan) -> tuple[Finding, ...]:
     """Return what was wrong with the measuring itself."""
     found = [_bottleneck(item) for item in measured.kept]
-    return tuple(item for item in (*found, _counters(measured), _unflushed(measured)) if item is not None)
+    more = (_counters(measured), _steps(measured), _short(measured, plan), _unflushed(measured))
+    return tuple(item for item in (*found, *more) if item is not None)
 
 
 def _bottleneck(item: PassRecord) -> Finding | None:
@@ -36,23 +40,61 @@ def _bottleneck(item: PassRecord) -> Finding | None:
 
 
 def _counters(measured: Measured) -> Finding | None:
-    """Compare the server's own count of generated tokens with the sum over the answers."""
-    before, after = output_token_counter(measured.metrics_before), output_token_counter(measured.metrics_after)
-    if before is None or after is None or not all(item.whole for item in measured.passes):
+    """Compare the server's own count of generated tokens with the sum over the answers, pass by pass."""
+    apart = [item for item in measured.kept if agree(item) is False and item.counters is not None]
+    if not apart:
         return None
-    answers = [answer for item in measured.passes for answer in item.result.answers]
-    if any(answer.counts is None for answer in answers):
-        return None
-    counted = sum(answer.counts.output_tokens or 0 for answer in answers if answer.counts is not None)
-    by_server = after - before
-    # The warm-up is in the server's count and not in ours.
-    if abs(by_server - counted - measured.warmup_output_tokens) <= COUNTER_TOLERANCE_FRACTION * counted:
-        return None
+    by_server = sum(item.counters.output_tokens or 0 for item in apart if item.counters is not None)
+    counted = sum(item.output_tokens for item in apart)
     return Finding(
         code="SERVER_COUNTERS_DISAGREE",
         severity="warning",
-        message=f"The server counted {by_server:,.0f} generated tokens while the answers hold {counted:,}.",
+        message=f"In {len(apart)} of {len(measured.kept)} passes the server counted {by_server:,} generated tokens "
+        f"while the answers hold {counted:,}.",
         fix="Measure a server that nobody else uses.",
+    )
+
+
+def _steps(measured: Measured) -> Finding | None:
+    """Compare the server's own count of verify steps with the sum over the answers."""
+    pairs = [
+        (item.counters.verify_steps, _sum_known(answer.counts.verify_steps for answer in item.result.answers
+                                                if answer.counts is not None))
+        for item in measured.kept
+        if agree(item) and item.counters is not None and item.counters.verify_steps
+    ]  # fmt: skip
+    known = [(by_server, told) for by_server, told in pairs if told is not None]
+    by_server, told = sum(pair[0] for pair in known), sum(pair[1] for pair in known)
+    if abs(by_server - told) <= TOLERANCE_FRACTION * max(told, 1):
+        return None
+    return Finding(
+        code="VERIFY_COUNTERS_DISAGREE",
+        severity="warning",
+        message=f"The server counted {by_server:,} verify steps while the answers hold {told:,}.",
+        fix="Trust neither accept length until both agree; look for known regressions of this engine version.",
+    )
+
+
+def _sum_known(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if any(value is None for value in known) else sum(value or 0 for value in known)
+
+
+def _short(measured: Measured, plan: BenchPlan) -> Finding | None:
+    """Find a server that ends answers early although it was told not to: then arms differ in length."""
+    if not plan.sampling.ignore_eos:
+        return None
+    limit = plan.sampling.max_output_tokens
+    counts = [answer.counts for item in measured.kept for answer in item.result.answers if answer.counts is not None]
+    short = [item for item in counts if item.output_tokens is not None and item.output_tokens < limit]
+    if len(short) <= SHORT_FRACTION * len(counts):
+        return None
+    return Finding(
+        code="ANSWERS_SHORT",
+        severity="warning",
+        message=f"{len(short)} of {len(counts)} answers hold fewer than the {limit} tokens that were asked for, "
+        f"the shortest {min(item.output_tokens or 0 for item in short)}, although they were to run to the limit.",
+        fix="The server ignores ignore_eos, or the context is full: compare only runs of equal length.",
     )
 
 
@@ -66,7 +108,7 @@ def _unflushed(measured: Measured) -> Finding | None:
     )
 
 
-def failed_requests(cells: Sequence[Measurement]) -> list[Finding]:
+def failed_requests(cells: Sequence[Measurement], measured: Measured) -> list[Finding]:
     """Return a finding for each load at which requests failed."""
     return [
         Finding(
@@ -74,9 +116,22 @@ def failed_requests(cells: Sequence[Measurement]) -> list[Finding]:
             severity="warning",
             message=f"{cell.requests_failed} of {(cell.requests_completed or 0) + cell.requests_failed} requests failed"
             + ("" if cell.concurrency is None else f" at {cell.concurrency} streams")
-            + "; they count in no sum, and the wall time holds the time they took.",
+            + f": {_reasons(cell, measured)}. None was sent again; they count in no sum, and the wall time holds the "
+            "time they took.",
             fix="See the reasons in requests.jsonl, column `error`.",
         )
         for cell in cells
         if cell.category is None and cell.repeat is None and cell.requests_failed
     ]
+
+
+def _reasons(cell: Measurement, measured: Measured) -> str:
+    """Return how often requests failed in which way, the most frequent first."""
+    kinds = Counter(answer.failure for answer in failed_answers(cell, measured))
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+
+
+def failed_answers(cell: Measurement, measured: Measured) -> list[Answer]:
+    """Return the failed requests of a pooled cell."""
+    of_load = [item for item in measured.kept if item.load.concurrency == cell.concurrency]
+    return [answer for item in of_load for answer in item.result.answers if answer.error is not None]

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from tracker.errors import ServerError
 from tracker.load.answers import Answer, Route
 from tracker.load.control import Control
-from tracker.load.generator import LoadGenerator, PassResult
+from tracker.load.counters import read_counters
+from tracker.load.generator import MAX_OPEN_STREAMS, LoadGenerator, PassResult
 from tracker.load.openai_route import OpenAIRoute
 from tracker.load.prompts import Prompt
 from tracker.load.send import Request
@@ -71,11 +72,15 @@ def measure(
         route = _route(control, plan)
         measured = into or Measured(started_at=datetime.now(UTC), route=route.name)
         if measured.metrics_before is None:
-            measured.metrics_before = control.get("/metrics")
-        streams = max([load.concurrency or 64 for load in plan.loads])
-        with LoadGenerator(url, route, streams=streams, timeout_s=plan.timeout_s, headers=headers) as generator:
-            _Passes(generator, control, route, plan, measured, on_progress).run(first_repeat)
-        measured.metrics_after = control.get("/metrics")
+            measured.metrics_before = control.metrics()
+        streams = max(load.concurrency or MAX_OPEN_STREAMS for load in plan.loads)
+        try:
+            with LoadGenerator(url, route, streams=streams, timeout_s=plan.timeout_s, headers=headers) as generator:
+                _Passes(generator, control, route, plan, measured, on_progress).run(first_repeat)
+        except KeyboardInterrupt:
+            # Within a pass the generator ends it; this one came while nothing was in flight.
+            measured.ended_early = "interrupted between passes"
+        measured.metrics_after = control.metrics()
     return measured
 
 
@@ -136,6 +141,7 @@ class _Passes:
         plan = self._plan
         if plan.flush_cache:
             self._measured.flushed = self._control.flush_cache() and self._measured.flushed is not False
+        before = read_counters(self._control.metrics())
         prompts = plan.prompts.requests(load.requests)
         streamed = _streamed(len(prompts), plan)
         requests = [self._request(prompt, stream=index in streamed) for index, prompt in enumerate(prompts)]
@@ -159,7 +165,9 @@ class _Passes:
             result = self._generator.open_loop(requests, rate_per_s=load.rate_per_s, seed=seed, on_answer=on_answer)
         else:
             result = self._generator.closed_loop(requests, streams=load.concurrency or 1, on_answer=on_answer)
-        return PassRecord(load=load, repeat=repeat, result=result)
+        after = None if before is None else read_counters(self._control.metrics())
+        counters = None if before is None or after is None else after.since(before)
+        return PassRecord(load=load, repeat=repeat, result=result, counters=counters)
 
     def _request(self, prompt: Prompt, *, stream: bool) -> Request:
         sampling = self._plan.sampling
@@ -176,11 +184,18 @@ def _streamed(count: int, plan: BenchPlan) -> frozenset[int]:
 
 
 def _route(control: Control, plan: BenchPlan) -> Route:
-    name = plan.route
-    if name == "auto":
-        name = "sglang" if control.speaks_sglang() else "openai"
+    name, sglang = plan.route, False
+    if name != "sglang":
+        sglang = control.speaks_sglang()
+        name = ("sglang" if sglang else "openai") if name == "auto" else name
     if name == "sglang":
-        return SglangRoute()
-    if name in ("openai", "openai-chat"):
-        return OpenAIRoute(model=plan.model or control.model(), chat=name == "openai-chat")
-    raise ServerError(f"there is no route {name!r}", hint="Use sglang, openai or openai-chat.")
+        return SglangRoute(template=plan.chat_template, thinking=plan.thinking)
+    if name not in ("openai", "openai-chat"):
+        raise ServerError(f"there is no route {name!r}", hint="Use sglang, openai or openai-chat.")
+    return OpenAIRoute(
+        model=plan.model or control.model(),
+        chat=name == "openai-chat",
+        sglang=sglang,
+        template=plan.chat_template,
+        thinking=plan.thinking,
+    )

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from tracker.domain.measurement import RequestRow
 from tracker.load import rows as request_rows
+from tracker.load.counters import ServerCounters
 from tracker.load.generator import PassResult
 from tracker.workflows.bench_plan import Load
 
@@ -21,11 +22,18 @@ class PassRecord:
     """Repeat index."""
     result: PassResult
     """What came back."""
+    counters: ServerCounters | None = None
+    """By how much the server's own counters grew; None where it has none, or was restarted."""
 
     @property
     def whole(self) -> bool:
         """Whether it ran to its end."""
         return self.result.ended_early is None
+
+    @property
+    def output_tokens(self) -> int:
+        """Return the tokens of its answers."""
+        return sum(item.counts.output_tokens or 0 for item in self.result.answers if item.counts is not None)
 
 
 @dataclass(slots=True)
@@ -65,8 +73,7 @@ class Measured:
         found = []
         for item in self.passes:
             if item.load == load and item.whole and item.result.wall_s > 0:
-                counts = [answer.counts for answer in item.result.answers if answer.counts is not None]
-                found.append(sum(part.output_tokens or 0 for part in counts) / item.result.wall_s)
+                found.append(item.output_tokens / item.result.wall_s)
         return tuple(found)
 
     def rows(self) -> tuple[RequestRow, ...]:

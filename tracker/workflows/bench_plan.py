@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tracker.domain.workload import Workload
 from tracker.load.answers import Sampling
+from tracker.load.chat_template import ChatTemplate
 from tracker.load.prompts import PromptSet
 
 # A pass in which the last wave of requests weighs much tells little about the load itself.
@@ -56,6 +57,10 @@ class BenchPlan:
     """`sglang`, `openai`, `openai-chat`, or `auto`."""
     model: str | None = None
     """Model name for the OpenAI routes; asked from the server when None."""
+    chat_template: ChatTemplate | None = None
+    """The model's chat template; applied by us but on the route `openai-chat`, where the server applies its own."""
+    thinking: bool | None = None
+    """Whether the model is to think before it answers; None leaves it to the template."""
     timeout_s: float = 300.0
     """Seconds after which a request has failed."""
     seed: int = 0
@@ -80,6 +85,8 @@ class BenchPlan:
             max_output_tokens=self.sampling.max_output_tokens,
             concurrencies=tuple(load.concurrency for load in self.loads if load.concurrency is not None),
             request_rate_per_s=rates[0] if rates else None,
+            template_digest=None if self.chat_template is None else self.chat_template.digest,
+            thinking=self.thinking,
             seed=self.seed,
             warmup_requests=self.warmup_requests,
         )

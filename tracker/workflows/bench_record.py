@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 from tracker.domain.measurement import Measurement
@@ -11,9 +10,11 @@ from tracker.domain.record import Role
 from tracker.errors import InputError
 from tracker.importers import _cells, _identities
 from tracker.importers.base import ImportedRun
+from tracker.load.answers import TIMED_OUT
 from tracker.load.client import transport_name
-from tracker.workflows.bench_findings import failed_requests, findings
-from tracker.workflows.bench_measured import Measured, PassRecord
+from tracker.workflows.bench_counters import with_counters
+from tracker.workflows.bench_findings import failed_answers, failed_requests, findings
+from tracker.workflows.bench_measured import Measured
 from tracker.workflows.bench_plan import BenchPlan
 
 
@@ -35,25 +36,27 @@ def to_run(
     rows = measured.rows()
     if not any(row.error is None for row in rows):
         first = next((row.error for row in rows if row.error is not None), measured.ended_early or "none was sent")
-        raise InputError(f"no request was answered: {first}", hint="Look at the server's log; is it still up?")
+        hint = "Give it more time." if measured.interrupted else "Look at the server's log; is it still up?"
+        raise InputError(f"no request was answered: {first}", hint=hint)
     passes = [
         _cells.Pass(concurrency=item.load.concurrency, repeat=item.repeat, wall_s=item.result.wall_s)
         for item in measured.kept
         if item.whole
     ]
     cells = _cells.build(rows, passes)
-    identities = [finding for cell in cells.measurements for finding in _identities.check(cell)]
+    measurements = tuple(_with_client(with_counters(cell, measured.kept), measured) for cell in cells.measurements)
+    identities = [finding for cell in measurements for finding in _identities.check(cell)]
     return ImportedRun(
         name=name,
         role=role,
         measured_at=measured.started_at,
-        measurements=tuple(_with_client(cell, measured.kept) for cell in cells.measurements),
+        measurements=measurements,
         requests=rows,
         workload=plan.workload(),
         findings=(
             *cells.findings,
-            *_identities.merge([*identities, *findings(measured)]),
-            *failed_requests(cells.measurements),
+            *_identities.merge([*identities, *findings(measured, plan)]),
+            *failed_requests(cells.measurements, measured),
         ),
         missing=measured.ended_early,
         tags={
@@ -64,14 +67,19 @@ def to_run(
     )  # fmt: skip
 
 
-def _with_client(cell: Measurement, passes: Sequence[PassRecord]) -> Measurement:
+def _with_client(cell: Measurement, measured: Measured) -> Measurement:
     """Return a pooled cell with the steady part's throughput and the client's own load beside the counts."""
     if cell.category is not None or cell.repeat is not None:
         return cell
-    of_load = [item.result for item in passes if item.whole and item.load.concurrency == cell.concurrency]
+    of_load = [item.result for item in measured.kept if item.whole and item.load.concurrency == cell.concurrency]
     if not of_load:
         return cell
     extra = dict(cell.extra)
+    late = sum((answer.error or "").startswith(TIMED_OUT) for answer in failed_answers(cell, measured))
+    if late:
+        extra["requests_timed_out"] = float(late)
+    if cell.concurrency is None and cell.wall_s:
+        extra["answers_per_s"] = (cell.requests_completed or 0) / cell.wall_s
     extra["client_cpu_fraction"] = max(item.health.cpu_fraction for item in of_load)
     delays = [item.health.delay_ms_p99 for item in of_load if item.health.delay_ms_p99 is not None]
     if delays:
