@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -217,3 +218,104 @@ def test_an_aiperf_export_without_metrics_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="holds no metrics"):
         importers.read(path, "aiperf")
+
+
+def _guidellm_with_prompts(tmp_path: Path, *arguments: object) -> Path:
+    """Write a report whose requests carry what was sent, as guidellm does: JSON in a text."""
+    value = json.loads((DATA / "guidellm" / "concurrent.json").read_text())
+    first = value["benchmarks"][0]
+    listed = first["requests"]["successful"]
+    for request, sent in zip(listed, arguments, strict=False):
+        request["request_args"] = sent if isinstance(sent, str) else json.dumps(sent)
+    totals = first["metrics"].get("request_totals") or first["scheduler_metrics"]["requests_made"]
+    totals["successful"] = len(listed)
+    value["benchmarks"] = [first]
+    path = tmp_path / "benchmarks.json"
+    path.write_text(json.dumps(value))
+    return path
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_requests_of_guidellm_carry_the_digest_of_the_prompt_that_was_sent(tmp_path: Path) -> None:
+    path = _guidellm_with_prompts(
+        tmp_path,
+        {"body": {"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "Why?"}]}]}},
+        {"body": {"prompt": "Because", "max_tokens": 8}},
+    )
+
+    (run,) = importers.read(path)
+
+    assert [row.prompt_key for row in run.requests] == [_sha("Why?"), _sha("Because")]
+
+
+def test_a_chat_of_several_messages_has_a_key_of_its_own(tmp_path: Path) -> None:
+    system = {"role": "system", "content": "Be brief."}
+    asked = {"role": "user", "content": "Why?"}
+    path = _guidellm_with_prompts(tmp_path, {"body": {"messages": [system, asked]}}, {"body": {"messages": [asked]}})
+
+    (run,) = importers.read(path)
+
+    first, second = (row.prompt_key for row in run.requests)
+    assert first != second == _sha("Why?")
+
+
+def test_arguments_without_a_prompt_or_cut_give_no_key(tmp_path: Path) -> None:
+    path = _guidellm_with_prompts(tmp_path, {"body": {"model": "m"}}, '{"body": {"prompt": "Bec')
+
+    (run,) = importers.read(path)
+
+    assert [row.prompt_key for row in run.requests] == [None, None]
+
+
+def test_a_sample_of_guidellms_requests_has_no_keys(tmp_path: Path) -> None:
+    path = _guidellm_with_prompts(tmp_path, {"body": {"prompt": "a"}}, {"body": {"prompt": "b"}})
+    value = json.loads(path.read_text())
+    metrics = value["benchmarks"][0]["metrics"]
+    totals = metrics.get("request_totals") or value["benchmarks"][0]["scheduler_metrics"]["requests_made"]
+    totals["successful"] = 500
+    path.write_text(json.dumps(value))
+
+    (run,) = importers.read(path)
+
+    assert {row.prompt_key for row in run.requests} == {None}
+
+
+def _aiperf_with_inputs(tmp_path: Path, inputs: object) -> Path:
+    lines = [json.loads(line) for line in (DATA / "aiperf_records" / "records.jsonl").read_text().splitlines()]
+    for index, line in enumerate(lines):
+        line["metadata"] |= {"conversation_id": f"session_{index}", "turn_index": 0}
+    path = tmp_path / "profile_export.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "inputs.json").write_text(inputs if isinstance(inputs, str) else json.dumps(inputs))
+    return path
+
+
+def test_records_of_aiperf_take_their_prompts_from_the_inputs_beside_them(tmp_path: Path) -> None:
+    sessions = [
+        {"session_id": f"session_{index}", "payloads": [{"messages": [{"role": "user", "content": f"q{index}"}]}]}
+        for index in range(3)
+    ]
+    path = _aiperf_with_inputs(tmp_path, {"data": sessions})
+
+    (run,) = importers.read(path)
+
+    assert [row.prompt_key for row in run.requests] == [_sha("q1"), _sha("q2")]
+    assert run.workload is not None
+    assert run.workload.prompts == 2
+    assert run.workload.prompt_set_digest is not None
+
+
+@pytest.mark.parametrize(
+    "inputs", ["", '{"data": [', {"data": None}, {"data": [{"session_id": 7, "payloads": [1]}]}, []]
+)
+def test_inputs_that_say_nothing_leave_the_prompts_unknown(tmp_path: Path, inputs: object) -> None:
+    path = _aiperf_with_inputs(tmp_path, inputs)
+
+    (run,) = importers.read(path)
+
+    assert [row.prompt_key for row in run.requests] == ["weak::100", "weak::120"]
+    assert run.workload is not None
+    assert (run.workload.prompts, run.workload.prompt_set_digest) == (None, None)

@@ -269,7 +269,9 @@ def test_the_real_campaign_gives_its_published_throughputs_and_accept_lengths(sh
     assert [round(cell.output_throughput_tok_s or 0, 1) for cell in pooled] == list(throughputs)
     assert pooled[0].accept_length == (None if length is None else pytest.approx(length, rel=0.005))
     assert run.name == server
-    assert run.findings == ()
+    # At eight streams the client of this one server waited for more than the server did; see test_sglang_folder.
+    slow = ["THROUGHPUT_SOURCES_DISAGREE"] if server == "eagle3-d100000-3-4-16" else []
+    assert [finding.code for finding in run.findings] == slow
     assert run.missing is None
     assert run.measured_at is not None
     assert run.measured_at.date().isoformat() == "2026-11-30"

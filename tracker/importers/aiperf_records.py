@@ -1,4 +1,8 @@
-"""aiperf's `profile_export.jsonl`: one request a line, with stamps in nanoseconds and the server's drafts."""
+"""aiperf's `profile_export.jsonl`: one request a line, with stamps in nanoseconds and the server's drafts.
+
+A record names its prompt by conversation and turn. Those names are drawn anew in each run, so that prompts of two runs
+are told by their texts: from aiperf's `inputs.json`, which it writes beside the records, where it is there.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,12 @@ from typing import Any
 
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import RequestRow
+from tracker.domain.workload import Workload
 from tracker.errors import InputError
-from tracker.importers import _answers, _cells, _identities, _jsonl, _spec_block
+from tracker.importers import _answers, _cells, _identities, _jsonl, _prompt_text, _spec_block
 from tracker.importers.base import ImportedRun
 
+_INPUTS = "inputs.json"
 _TO_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0}
 _SPAN = Finding(
     code="WALL_TIME_FROM_TIMESTAMPS",
@@ -42,6 +48,7 @@ class AiperfRecords:
         drafts: set[int] = set()
         span_ns: list[int] = []
         cut = engine = None
+        prompts = _prompts(path.parent / _INPUTS)
         for entry in _jsonl.entries(path):
             if entry.cut is not None:
                 cut = entry.cut
@@ -52,7 +59,7 @@ class AiperfRecords:
             metadata = fields.inner("metadata")
             if metadata.text("benchmark_phase") == "warmup":
                 continue
-            rows.append(_row(fields, metadata, drafts))
+            rows.append(_row(fields, metadata, drafts, prompts))
             span_ns += [stamp for key in ("request_start_ns", "request_end_ns") if (stamp := _stamp(metadata, key))]
             block = fields.data.get("spec_decode_acceptance")
             engine = block.get("engine") if isinstance(block, dict) and isinstance(block.get("engine"), str) else engine
@@ -68,7 +75,29 @@ def _is_record(value: Mapping[str, Any]) -> bool:
     return isinstance(metadata, dict) and "request_start_ns" in metadata and "metrics" in value
 
 
-def _row(fields: _jsonl.Fields, metadata: _jsonl.Fields, drafts: set[int]) -> RequestRow:
+def _prompts(path: Path) -> dict[tuple[str, int], str]:
+    """Return the keys of the prompts that aiperf sent, by conversation and turn; empty without a whole `inputs.json`.
+
+    Layout: `{"data": [{"session_id": ..., "payloads": [one request's body a turn]}]}` (aiperf 0.13 and 0.14).
+    """
+    if not path.is_file():
+        return {}
+    document = _jsonl.whole_document(path)
+    sessions = document.get("data") if isinstance(document, dict) else None
+    found: dict[tuple[str, int], str] = {}
+    for session in sessions if isinstance(sessions, list) else []:
+        name = session.get("session_id") if isinstance(session, dict) else None
+        payloads = session.get("payloads") if isinstance(session, dict) else None
+        for turn, payload in enumerate(payloads if isinstance(payloads, list) else []):
+            key = _prompt_text.of_request(payload)
+            if isinstance(name, str) and key is not None:
+                found[name, turn] = key
+    return found
+
+
+def _row(
+    fields: _jsonl.Fields, metadata: _jsonl.Fields, drafts: set[int], prompts: Mapping[tuple[str, int], str]
+) -> RequestRow:
     """Return one request."""
     metrics = fields.inner("metrics") if isinstance(fields.data.get("metrics"), dict) else None
     block = fields.data.get("spec_decode_acceptance")
@@ -83,8 +112,10 @@ def _row(fields: _jsonl.Fields, metadata: _jsonl.Fields, drafts: set[int]) -> Re
         error = error.get("message") or error.get("type") or "error"
     cancelled = metadata.data.get("was_cancelled") is True
     inputs = _value(metrics, "input_sequence_length")
+    turn = metadata.count("turn_index")
+    place = (metadata.text("conversation_id") or "", 0 if turn is None else turn)
     return RequestRow(
-        prompt_key=_answers.weak_key(None, None if inputs is None else round(inputs)),
+        prompt_key=prompts.get(place, _answers.weak_key(None, None if inputs is None else round(inputs))),
         input_tokens=None if inputs is None else round(inputs),
         output_tokens=None if (tokens := _value(metrics, "output_sequence_length")) is None else round(tokens),
         latency_s=_seconds(metrics, "request_latency"),
@@ -131,13 +162,20 @@ def _run(
     return ImportedRun(
         measurements=cells.measurements,
         requests=tuple(rows),
-        # Weak keys of token counts alone would make unequal prompt sets equal.
-        workload=dataclasses.replace(_cells.workload(rows), prompts=None, prompt_set_digest=None),
+        workload=_workload(rows),
         engine=engine,
         speculation=spec,
         findings=(*cells.findings, *((_SPAN,) if timed else ()), *_identities.merge(identities)),
         missing=cut,
     )
+
+
+def _workload(rows: list[RequestRow]) -> Workload:
+    """Return the workload; weak keys of token counts alone would make unequal prompt sets equal."""
+    workload = _cells.workload(rows)
+    if all(row.prompt_key is not None and not row.prompt_key.startswith("weak:") for row in rows):
+        return workload
+    return dataclasses.replace(workload, prompts=None, prompt_set_digest=None)
 
 
 IMPORTER = AiperfRecords()

@@ -1,11 +1,13 @@
 """guidellm reports, JSON or YAML: one benchmark a load level, with distributions, and requests where they were kept.
 
 Throughput is guidellm's mean over the measured window. Its token totals and durations span different requests (warm-up
-and unfinished ones), so throughput is never recomputed from them.
+and unfinished ones), so throughput is never recomputed from them. Requests carry the digest of the prompt that their
+arguments hold (`request_args`, guidellm 0.4 and later) where the report lists all of them.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 from tracker.domain.measurement import Latency, Measurement, Reported, RequestRow
 from tracker.errors import InputError
-from tracker.importers import _guidellm, _jsonl, _source, _spec_block
+from tracker.importers import _guidellm, _jsonl, _prompt_text, _source, _spec_block
 from tracker.importers.base import ImportedRun
 
 _YAML_HEAD = re.compile(rb"^(benchmarks|metadata|config|args):", re.M)
@@ -117,6 +119,9 @@ def _level(fields: _jsonl.Fields, report: Mapping[str, Any]) -> _guidellm.Level:
         extra={name: value for name, value in extra.items() if value is not None},
     )
     rows, drafts = _requests(fields, streams)
+    if len(rows) != cell.requests_completed:
+        # The keys of a sample would make one and the same prompt set another one each time.
+        rows = tuple(dataclasses.replace(row, prompt_key=None) for row in rows)
     cell, sampled = _guidellm.with_requests(cell, rows)
     return _guidellm.Level(
         strategy=kind,
@@ -186,7 +191,7 @@ def _request(item: _jsonl.Fields, streams: int | None) -> tuple[RequestRow, int 
     block = _block(item)
     inputs = _tokens(item, "input_metrics", "prompt_tokens")
     row = RequestRow(
-        prompt_key=None,
+        prompt_key=_prompt_text.of_request(item.data.get("request_args") or item.data.get("args")),
         concurrency=streams,
         input_tokens=inputs,
         output_tokens=_tokens(item, "output_metrics", "output_tokens"),
