@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -19,6 +20,9 @@ from tracker.launchers import free_port as next_port
 from tracker.launchers.local import LAUNCHER, LocalServer
 from tracker.launchers.template import expand
 from tracker.load.control import Control
+
+COMMAND = ("python3", "-m", "x", "--flag", "two words")
+QUOTED = """'env '"'"'A=b c'"'"' python3 -m x --flag '"'"'two words'"'"''"""
 
 
 def _start(
@@ -204,15 +208,17 @@ def test_a_port_in_use_is_passed_over() -> None:
 
 
 def test_launchers_are_found_by_name() -> None:
-    assert set(launchers()) == {"local", "template"}
+    assert set(launchers()) == {"local", "slurm", "template"}
 
 
 @pytest.mark.parametrize(
     ("template", "expected"),
     [
         ("ssh -tt gpu1 {command}", ("ssh", "-tt", "gpu1", "env 'A=b c' python3 -m x --flag 'two words'")),
-        ("docker run image {argv}", ("docker", "run", "image", "python3", "-m", "x", "--flag", "two words")),
-        ("srun --job-name={name} {argv}", ("srun", "--job-name=a", "python3", "-m", "x", "--flag", "two words")),
+        ("ssh gpu1 bash -lc {quoted}", ("ssh", "gpu1", "bash", "-lc", QUOTED)),
+        ('bash -c "exec {command}"', ("bash", "-c", "exec env 'A=b c' python3 -m x --flag 'two words'")),
+        ("docker run image {argv}", ("docker", "run", "image", "env", "A=b c", *COMMAND)),
+        ("srun --job-name={name} {argv}", ("srun", "--job-name=a", "env", "A=b c", *COMMAND)),
     ],
 )
 def test_a_template_wraps_the_servers_command(tmp_path: Path, template: str, expected: tuple[str, ...]) -> None:
@@ -228,9 +234,47 @@ def test_a_template_wraps_the_servers_command(tmp_path: Path, template: str, exp
     assert expand(spec) == expected
 
 
-@pytest.mark.parametrize("template", [None, "", "ssh gpu1", "ssh 'gpu1"])
-def test_a_template_without_a_place_for_the_command_is_refused(tmp_path: Path, template: str | None) -> None:
+@pytest.mark.parametrize(
+    "template", [None, "", "ssh gpu1", "ssh 'gpu1", "bash -c 'exec {argv}'", "/usr/bin/ssh gpu1 {argv}"]
+)
+def test_a_template_that_would_lose_the_command_or_its_quotes_is_refused(tmp_path: Path, template: str | None) -> None:
     spec = LaunchSpec(name="a", argv=("x",), folder=tmp_path, log=tmp_path / "a.log", template=template)
 
     with pytest.raises(UsageError):
         expand(spec)
+
+
+@pytest.mark.parametrize(
+    ("template", "script"),
+    [
+        # What sshd does with the words it is given, what docker and srun do, and a shell in between.
+        ("{tool} gpu1 {{command}}", 'shift; exec sh -c "$*"'),
+        ("{tool} gpu1 bash -c {{quoted}}", 'shift; exec sh -c "$*"'),
+        ("{tool} --rm image {{argv}}", 'shift 2; exec "$@"'),
+        ("bash -c '{tool} --rm image {{command}}'", 'shift 2; exec "$@"'),
+    ],
+)
+def test_words_and_variables_reach_the_server_whole_through_every_kind_of_template(
+    tmp_path: Path, template: str, script: str
+) -> None:
+    tool = tmp_path / "tool"
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    hard = ("a b", "it's", '"quoted"', "$HOME", "{command}", "*", "", '{"method": "eagle3"}')
+    program = "import json, os, sys; print(json.dumps([sys.argv[1:], os.environ['TOLD']]))"
+    spec = LaunchSpec(
+        name="a",
+        argv=(sys.executable, "-c", program, *hard),
+        environment={"TOLD": "it's $HOME"},
+        folder=tmp_path,
+        log=tmp_path / "a.log",
+        template=template.format(tool=tool),
+    )
+
+    server = launchers()["template"].start(spec)
+    deadline = time.monotonic() + 20
+    while server.exit_code() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    server.stop(1)
+
+    assert json.loads(spec.log.read_text()) == [list(hard), "it's $HOME"]

@@ -23,6 +23,8 @@ class Starting:
     """Its log."""
     healthy: Callable[[], bool]
     """Whether it serves."""
+    queued: Callable[[], bool] = lambda: False
+    """Whether it has not begun to start; such time does not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +47,15 @@ def wait_all(
         timeout_s: Seconds after which a server that does not serve counts as hanging.
         on_change: Called with each server as soon as its start has ended.
     """
-    begun_s = time.monotonic()
+    begun_s = dict.fromkeys(starting, time.monotonic())
     ended: dict[str, Started] = {}
     while len(ended) < len(starting):
         for name, item in starting.items():
             if name in ended:
                 continue
-            state = _state(item, time.monotonic() - begun_s, timeout_s)
+            if item.queued():
+                begun_s[name] = time.monotonic()
+            state = _state(item, time.monotonic() - begun_s[name], timeout_s)
             if state is not None:
                 ended[name] = state
                 on_change(name, state)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +27,20 @@ class LaunchSpec:
     """File for everything that it prints."""
     template: str | None = None
     """Command template around the server's command, for launchers that use one."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """`[sweep.launcher_options]`, for launchers that take some."""
 
 
 class RunningServer(Protocol):
     """A server that was started."""
+
+    def host(self, configured: str) -> str | None:
+        """Return the host on which it is reached; None while that is not known, e.g. in a queue.
+
+        Args:
+            configured: `[sweep] host`.
+        """
+        ...
 
     def exit_code(self) -> int | None:
         """Return its exit code, negative for a signal; None while it runs."""

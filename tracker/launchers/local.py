@@ -21,6 +21,10 @@ class LocalServer:
         """Hold the guard's process and the pipe that keeps it alive."""
         self._process, self._pipe, self._grace_s = process, pipe, grace_s
 
+    def host(self, configured: str) -> str | None:
+        """Return the host that campaign.toml names: this machine, or where a template leads."""
+        return configured
+
     def exit_code(self) -> int | None:
         """Return the server's exit code; None while it runs."""
         code = self._process.poll()

@@ -26,14 +26,23 @@ class Up:
     """Its configuration."""
     argv: tuple[str, ...]
     """The whole command as launched."""
-    url: str
-    """Where it is reached."""
+    host: str
+    """`[sweep] host`."""
     port: int
     """Its port."""
     log: Path
     """What it printed."""
     server: RunningServer
     """The process."""
+
+    @property
+    def url(self) -> str:
+        """Return where it is reached."""
+        return f"http://{self.server.host(self.host) or self.host}:{self.port}"
+
+    def is_queued(self) -> bool:
+        """Return whether a scheduler has not given it a host yet."""
+        return self.server.host(self.host) is None and self.server.exit_code() is None
 
     def crashed(self, wait_s: float = 0.0) -> Failure | None:
         """Return why it is gone; None while it runs.
@@ -91,7 +100,9 @@ class Fleet:
         started = [self._start(arm, tag) for arm in arms]
         table = self._plan.table
         starting = {
-            item.arm.name: launchers.Starting(server=item.server, log=item.log, healthy=partial(_healthy, item.url))
+            item.arm.name: launchers.Starting(
+                server=item.server, log=item.log, healthy=partial(_healthy, item), queued=item.is_queued
+            )
             for item in started
         }
         begun = launchers.wait_all(starting, timeout_s=table.health_timeout_s, on_change=self._told)
@@ -134,15 +145,9 @@ class Fleet:
             folder=self._plan.models,
             log=log,
             template=table.template,
+            options=table.launcher_options,
         )
-        up = Up(
-            arm=arm,
-            argv=argv,
-            url=f"http://{table.host}:{port}",
-            port=port,
-            log=log,
-            server=self._launcher.start(spec),
-        )
+        up = Up(arm=arm, argv=argv, host=table.host, port=port, log=log, server=self._launcher.start(spec))
         self._running[arm.name] = up
         return up
 
@@ -155,8 +160,10 @@ class Fleet:
             self._tell(f"    {line[:200]}")
 
 
-def _healthy(url: str) -> bool:
-    with Control(url, timeout_s=_HEALTH_TIMEOUT_S) as control:
+def _healthy(up: Up) -> bool:
+    if up.is_queued():
+        return False
+    with Control(up.url, timeout_s=_HEALTH_TIMEOUT_S) as control:
         return control.healthy()
 
 

@@ -111,7 +111,7 @@ def to_logged(
         drafter=None if drafter is None else str(drafter),
         target=None if target is None else str(target),
         note=outcome.note,
-        tags=outcome.tags,
+        tags={**outcome.tags, **_launcher_tags(plan)},
         server=_server_facts(outcome),
         campaign=plan.campaign,
         attachments=tuple(Attachment(name=f"server/{name}", content=content) for name, content in files.items()),
@@ -165,6 +165,15 @@ def _server_facts(outcome: Outcome) -> ServerFacts:
     if launched is not None:
         configs.append(("argv", launched))
     return ServerFacts(configs=tuple(configs), model_path=model_path)
+
+
+def _launcher_tags(plan: SweepPlan) -> dict[str, str]:
+    """Return how servers were started, where that is more than a process of this machine."""
+    table = plan.table
+    if table.launcher == "local":
+        return {}
+    template = {} if table.template is None else {"sweep.template": clean_text(table.template)}
+    return {"sweep.launcher": table.launcher, **template}
 
 
 def drafter_of(arm: Arm, plan: SweepPlan) -> Checkpoint | None:

@@ -114,11 +114,13 @@ class SweepTable:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables of every server."""
     launcher: str = "local"
-    """`local` or `template`."""
+    """`local`, `template` or `slurm`."""
     template: str | None = None
     """Command around the server's, for the launcher `template`."""
+    launcher_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the launcher `slurm`, for submitit: `slurm_partition`, `gpus_per_node`, `timeout_min`, ..."""
     host: str = "127.0.0.1"
-    """Where servers are reached."""
+    """Where servers listen and are reached; `0.0.0.0` for the launcher `slurm`, which reaches them by node."""
     start_port: int = 31_000
     """First port tried."""
     batch: int = 1
