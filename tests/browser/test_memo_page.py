@@ -61,6 +61,31 @@ def test_page_is_quiet_and_never_scrolls_sideways(chromium: Browser, pages: Path
         assert trouble == []
 
 
+@pytest.mark.parametrize("name", ["detailed", "targets", "simulated"])
+def test_what_is_folded_opens_by_keyboard_and_fits_a_phone(chromium: Browser, pages: Path, name: str) -> None:
+    with opened(chromium, pages / name / "memo.html", NARROW) as (page, trouble):
+        first = page.locator("details.fold").first
+        assert first.evaluate("fold => fold.open") is False
+        first.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert first.evaluate("fold => fold.open") is True
+
+        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        for size in (NARROW, PHONE, DESKTOP):
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+            assert page.evaluate(OUTSIDE) == []
+        assert trouble == []
+
+
+def test_paper_shows_what_is_folded_on_the_screen(chromium: Browser, pages: Path) -> None:
+    with opened(chromium, pages / "detailed" / "memo.html", DESKTOP) as (page, _):
+        table = page.locator("#fold-targets table").first
+        assert not table.is_visible()
+        page.emulate_media(media="print")
+        assert table.is_visible()
+
+
 @pytest.mark.parametrize("name", ["founding", "h200", "unfixed_cause"])
 def test_first_screen_shows_verdict_and_root_cause(chromium: Browser, pages: Path, name: str) -> None:
     with opened(chromium, pages / name / "memo.html", DESKTOP) as (page, _):

@@ -148,4 +148,22 @@ def test_prefill_is_named_where_it_was_taken_out() -> None:
     text = explained(analysed(served("base", length=None), served("spec", length=2.5)))
 
     check(text, least=10)
-    assert "r without prefill: 1.5" in text
+    assert "r, decoding only (T without the time to the first token, on both sides): 1.5" in text
+    assert "L for whole requests 1.1 times as fast" in text
+
+
+def test_what_a_target_takes_is_said_with_whether_a_step_can_yield_it() -> None:
+    text = explained(analysed(BASE, chain("three", 3, speed="100.0", length="3.20")))
+
+    check(text, least=15)
+    # r = 2.88: 1.3 times the baseline takes 3.74 of at most 4, 1.5 times takes 4.32
+    assert "L for 1.3 times the baseline = 1.3 * 2.88 = 3.744\n  L for 1.5" in text
+    assert "L for 1.5 times the baseline = 1.5 * 2.88 = 4.32\n    out of reach" in text
+    assert "of every position is accepted = 1 + " in text
+
+
+def test_cheap_experiments_are_redone_with_their_price() -> None:
+    text = explained(analyse(founding_runs(), campaign=FOUNDING, window=WINDOW))
+
+    assert "net = " in text
+    assert "share of draws in which it pays" in text

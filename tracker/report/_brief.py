@@ -77,7 +77,7 @@ def deployed_words(reading: Reading, *, by_row: bool = False) -> Rich:
     row = None if point is None else reading.names.row(point)
     words = (row or campaign.deployed or "") if by_row else (campaign.deployed or row or "")
     parts: list[Part] = [label(words)]
-    if point is not None and point.throughput_tok_s.value is not None:
+    if point is not None and point.throughput_tok_s.value is not None and num.tok_s(point).text not in words:
         parts += [", ", num.tok_s(point), " tok/s"]
     return rich(*parts)
 
@@ -184,7 +184,7 @@ def worst(option: OptionAssessment) -> Span:
     if not exceeds_price(option):
         return cost(option)
     formula = f"options[{option.key}].cost_split, added: more than the price stated"
-    return number(fmt.gpu_hours(value), value, formula, unit="GPU-hours")
+    return number(fmt.significant(value, 3, signed=False), value, formula, unit="GPU-hours")
 
 
 def _worst(option: OptionAssessment) -> Rich:

@@ -16,6 +16,7 @@ from tracker.analysis.results import (
 )
 from tracker.analysis.uncertainty import Component, combine, quantile
 from tracker.analysis.words import streams
+from tracker.report._bars import bar_of
 from tracker.report._explain_lines import equation, fact, heading, interval, plain
 
 
@@ -89,11 +90,42 @@ def _break_even(analysis: CampaignAnalysis, cost: ConfigurationCost) -> list[str
         lines.append(equation("missing", f"{plain(bar.value)} / {plain(length)} - 1", bar.value / length - 1))
     for target, needed in cost.required.items():
         lines.append(equation(f"L for {target} times the baseline", f"{target} * {plain(bar.value)}", needed))
+        if cost.required_reachable.get(target) is False:
+            lines.append("    out of reach: more than a step can yield")
     if cost.configuration.num_steps is not None:
         most = cost.configuration.num_steps + 1
         lines.append(equation("most a step can yield", f"{cost.configuration.num_steps} + 1", most))
-    if cost.prefill is not None:
-        lines.append(fact("r without prefill", plain(cost.prefill.break_even)))
+    bar_alone = bar_of(cost)
+    if bar_alone.acceptance is not None and cost.configuration.num_steps is not None:
+        share = plain(bar_alone.acceptance)
+        powers = " + ".join(["1", *(f"{share}^{power}" for power in range(1, cost.configuration.num_steps + 1))])
+        lines.append(equation(f"r when a share of {share} of every position is accepted", powers, bar.value))
+    return [*lines, *_own_flags(analysis, cost), *_prefill(cost)]
+
+
+def _own_flags(analysis: CampaignAnalysis, cost: ConfigurationCost) -> list[str]:
+    """Return the ratio to the plain run with the same other flags, where that is not the baseline to beat."""
+    own = _find(analysis.points, cost.attribution_run_id, cost.concurrency)
+    if own is None or cost.attribution_ratio is None or own.step_time_ms.value is None:
+        return []
+    if own.run_id == cost.run_ids[-1] or cost.step_time_ms.value is None:
+        return []
+    expression = f"{plain(cost.step_time_ms.value)} / {plain(own.step_time_ms.value)}"
+    return [equation(f"speculation alone, against {own.name}", expression, cost.attribution_ratio)]
+
+
+def _prefill(cost: ConfigurationCost) -> list[str]:
+    """Return the break-even without the prompts, and what whole requests need."""
+    found = cost.prefill
+    if found is None:
+        return []
+    lines = [
+        fact("r, decoding only (T without the time to the first token, on both sides)", plain(found.break_even)),
+        fact("share of a baseline request until its first token", plain(found.baseline_prefill_fraction)),
+    ]
+    for target, needed in found.required.items():
+        words = "never: the prompt alone takes longer" if needed is None else f"{plain(needed)} tokens a step"
+        lines.append(fact(f"L for whole requests {target} times as fast", words))
     return lines
 
 

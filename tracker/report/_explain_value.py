@@ -64,8 +64,21 @@ def values(analysis: CampaignAnalysis, decision: DecisionSet) -> list[str]:
         if option.rank is not None:
             lines += ["", f"  {option.rank}. {option.title}", *_option(option, analysis, hours)]
     lines += ["", *[f"  {flip.message}" for flip in decision.flips]]
+    lines += _experiments(decision)
     if decision.evpi_gpu_hours is not None:
         lines.append(fact("knowing everything first would be worth", f"{plain(decision.evpi_gpu_hours)} GPU-hours"))
+    return lines
+
+
+def _experiments(decision: DecisionSet) -> list[str]:
+    """Return what every cheap experiment adds to the best choice, its price taken off."""
+    lines = []
+    for item in decision.experiments:
+        if item.net_value_gpu_hours is not None and item.cost_gpu_hours is not None:
+            gross = item.net_value_gpu_hours + item.cost_gpu_hours
+            expression = f"{plain(gross)} - {plain(item.cost_gpu_hours)}"
+            lines.append(f"  {item.title}: knowing its outcome is worth")
+            lines.append(equation("  net", expression, item.net_value_gpu_hours, "GPU-hours"))
     return lines
 
 
@@ -81,6 +94,12 @@ def _option(option: OptionAssessment, analysis: CampaignAnalysis, hours: float) 
     price = costs.price_per_gpu_hour
     if option.cost_money is not None and cost is not None and price is not None:
         lines.append(equation("money", f"{plain(cost)} * {plain(price)}", option.cost_money, costs.currency))
+    if option.p_net_positive is not None:
+        lines.append(fact("share of draws in which it pays", plain(option.p_net_positive)))
+    if option.regret_gpu_hours is not None:
+        lines.append(
+            fact("mean over draws of what the best option gains over it", f"{plain(option.regret_gpu_hours)} GPU-hours")
+        )
     if speed is None or base is None or cost is None:
         return lines
     ratio, forced = speed / base, option.key == "deploy_best"

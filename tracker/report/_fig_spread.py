@@ -98,7 +98,7 @@ def spread_group(parts: Sequence[SpreadPart], *, title: str, runs: tuple[str, ..
 
 
 def _percent(sd: float, formula: str, runs: tuple[str, ...]) -> Span:
-    return number(fmt.percent(sd, signed=False), sd, formula, runs)
+    return number(fmt.percent(sd, digits=1, signed=False), sd, formula, runs)
 
 
 def _answer(group: SpreadGroup) -> Rich:
@@ -109,7 +109,7 @@ def _answer(group: SpreadGroup) -> Rich:
         return rich("It is all ", label(first.label), f"{guess}: {cure}.")
     runs = () if first.text.fact is None else first.text.fact.run_ids
     rest = math.sqrt(max(0.0, group.total**2 - first.sd**2))
-    shown = number(fmt.percent(rest, signed=False), rest, "the other parts together, squares added", runs)
+    shown = number(fmt.percent(rest, digits=1, signed=False), rest, "the other parts together, squares added", runs)
     tail = rich(" Without it, ", shown, " instead of ", group.total_text, " would be left.")
     return rich("Mostly ", label(first.label), f"{guess}: {cure}.", tail)
 

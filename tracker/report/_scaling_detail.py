@@ -90,7 +90,8 @@ def sizes(reading: Reading) -> Folded | None:
 
 def _answer(fit: ScalingFit) -> Rich:
     if fit.hold_out is not None:
-        return _hold_out(fit.hold_out, _runs(fit))
+        start = "The refused curve all the same: " if fit.status == "refused" else "The curve checked: "
+        return rich(start, _hold_out(fit.hold_out, _runs(fit)))
     count = len(fit.points)
     shown = number(str(count), count, "training sizes that were served", _runs(fit), kind="measured")
     return rich(
@@ -109,7 +110,7 @@ def _hold_out(held: HoldOut, runs: tuple[str, ...]) -> Rich:
         where = "below the interval: the gain from data slowed sooner than the curve"
     elif held.measured > held.high:
         where = "above the interval: the gain from data held on longer than the curve"
-    start = rich("Predicted from the smaller sizes, ", size, " samples should yield ", median, " (", span, "); ")
+    start = rich("predicted from the smaller sizes, ", size, " samples should yield ", median, " (", span, "); ")
     return rich(start, measured, f" was served, {where}.")
 
 

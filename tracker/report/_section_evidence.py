@@ -79,8 +79,13 @@ def _heading(reading: Reading) -> Rich:
     runs = tuple(point.run_id for point in rows)
     count = number(str(len(beating)), len(beating), "contenders with speedup above 1", runs)
     total = number(str(len(rows)), len(rows), "contenders that count", runs)
+    open_end = (
+        ", by less than the noise" if reading.verdict is not None and reading.verdict.status == "undecided" else ""
+    )
+    if len(rows) == 1:
+        return rich("The only configuration runs above ", num.tok_s(base), f" tok/s{at}{open_end}")
     verb = "runs" if len(beating) == 1 else "run"
-    return rich(count, " of ", total, f" configurations {verb} above ", num.tok_s(base), f" tok/s{at}")
+    return rich(count, " of ", total, f" configurations {verb} above ", num.tok_s(base), f" tok/s{at}{open_end}")
 
 
 def _at(reading: Reading) -> str:

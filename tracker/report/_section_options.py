@@ -276,7 +276,9 @@ def _cost_as_measured(option: OptionAssessment) -> tuple[Rich, ...]:
     if not exceeds_price(option):
         return ()
     value = worst_gpu_hours(option)
-    shown = number(fmt.gpu_hours(value), value, f"options[{option.key}].cost_split, added", unit="GPU-hours")
+    shown = number(
+        fmt.significant(value, 3, signed=False), value, f"options[{option.key}].cost_split, added", unit="GPU-hours"
+    )
     return (rich(shown, " measured"),)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tracker.analysis.results import LoadVerdict
@@ -11,8 +12,10 @@ from tracker.report import numbers as num
 from tracker.report._bars import easiest
 from tracker.report.figures import StripData, StripRow
 from tracker.report.reading import Reading, paired, standing_state
-from tracker.report.spans import Part, Rich, Span, known, label, listing, number, rich
+from tracker.report.spans import Part, Rich, Span, known, label, listing, number, quote, rich
 from tracker.report.view_parts import State, StateKey
+
+_DRIFT = re.compile(r"\d+ baselines differ by [\d.]+ %")  # the analysis says so where drift reaches the effect
 
 WORDS: dict[StateKey, str] = {
     "faster": "Faster",
@@ -116,6 +119,11 @@ def _undecided_headline(reading: Reading) -> Rich:
         return rich("Measure again: these runs do not decide")
     size = num.difference(verdict.speedup, runs, signed=False)
     side = "ahead" if value >= 1 else "behind"
+    apart = _DRIFT.match(verdict.reason or "")
+    if apart is not None:
+        return rich(
+            "Measure again: ", quote(apart.group(), "verdict.by_concurrency.reason", runs), ", the drafter by ", size
+        )
     if verdict.smallest_detectable is None:
         return rich("Measure again: ", size, f" {side}, and the interval holds 1.0")
     smallest = detectable(verdict)
