@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.conftest import WriteCheckpoint
 from tests.fakes.servers import EAGLE3, serving
-from tracker.store import Spool
+from tracker.store import Spool, open_store
 
 ROOT = Path(__file__).parents[2]
 
@@ -86,6 +86,28 @@ def test_a_refused_server_is_recorded_and_the_command_exits_with_three(cli: Cli,
     assert {done.out.strip(), *told["spooled"]} == {str(first), str(second)}
     assert told["runs"][0]["validity"] == "invalid"
     assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in told["runs"][0]["reason"]
+
+
+@pytest.mark.parametrize("through_a_spool", [True, False])
+def test_the_campaigns_facts_are_in_the_store_however_its_records_got_there(
+    cli: Cli, campaign: Path, tmp_path: Path, through_a_spool: bool
+) -> None:
+    file = campaign / "campaign.toml"
+    file.write_text(
+        file.read_text().replace('name = "c"', 'name = "c"\ndecision_concurrency = 8\n[costs]\nhorizon_days = 30')
+    )
+    spool = tmp_path / "carried"
+
+    cli("sweep", campaign, "--out", tmp_path / "out", *(["--spool", spool] if through_a_spool else []))
+    if through_a_spool:
+        done = cli("sync", spool)
+        assert (done.code, len(done.out.split())) == (0, 1), done.err
+
+    store = open_store(f"sqlite:///{tmp_path / 'data' / 'mlflow.db'}", environ={}, cache_dir=tmp_path / "cache")
+    facts = store.load_campaign("c")
+    assert facts is not None
+    assert (facts.decision_concurrency, facts.costs.horizon_days) == (8, 30)
+    assert list((tmp_path / "data").rglob("*.campaign.json")) == []
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ class Spool:
         path = self.folder / f"{logged_at}-{slug or 'run'}-{digest[:16]}{SUFFIX}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write_durably(path, MAGIC + digest.encode() + b"\n" + payload)
+            write_durably(path, MAGIC + digest.encode() + b"\n" + payload)
         except OSError as error:
             raise StoreError(
                 f"the run {run.record.name!r} could not be written to the local spool: {error.strerror or error}",
@@ -81,7 +81,7 @@ class Spool:
         trial = self.folder / f"{TEMPORARY_PREFIX}trial-{os.getpid()}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write_durably(trial, b"trial")
+            write_durably(trial, b"trial")
             trial.unlink()
             for folder in made:
                 folder.rmdir()
@@ -169,7 +169,7 @@ class Spool:
             lock.release()
 
 
-def _write_durably(path: Path, content: bytes) -> None:
+def write_durably(path: Path, content: bytes) -> None:
     """Write `content` so that after a crash `path` is absent or whole."""
     handle, name = tempfile.mkstemp(prefix=TEMPORARY_PREFIX, dir=path.parent)
     temporary = Path(name)

@@ -13,6 +13,7 @@ from tracker.store.base import RunStore
 from tracker.store.failures import DamagedError, StoreDownError
 from tracker.store.matching import check_experiment_name
 from tracker.store.spool import Spool
+from tracker.store.spooled_campaigns import pending_campaigns, send_campaign
 
 SyncStatus = Literal["sent", "conflict", "damaged", "failed"]
 
@@ -85,6 +86,7 @@ def log(run: LoggedRun, store: RunStore, spool: Spool) -> Logged:
 def sync(store: RunStore, spool: Spool) -> tuple[SyncOutcome, ...]:
     """Send what waits in the spool and return one outcome a file. One bad file does not stop the others.
 
+    Campaigns' facts go first, so that they are there when a run is read; they have an outcome only when they stay.
     Once the store does not answer, the rest is left for the next time: each would only wait for the same silence.
 
     Raises:
@@ -95,6 +97,16 @@ def sync(store: RunStore, spool: Spool) -> tuple[SyncOutcome, ...]:
 
 def _outcomes(store: RunStore, spool: Spool) -> Iterator[SyncOutcome]:
     down: StoreDownError | None = None
+    for path in pending_campaigns(spool):
+        try:
+            if down is None:
+                send_campaign(path, store)
+                continue
+            error: StoreError = down
+        except StoreError as failure:
+            error = failure
+            down = failure if isinstance(failure, StoreDownError) else None
+        yield SyncOutcome(path=path, status="failed", error=error)
     for path in spool.pending():
         if down is not None:
             yield SyncOutcome(path=path, status="failed", error=down)

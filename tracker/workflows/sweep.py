@@ -8,7 +8,7 @@ from pathlib import Path
 from tracker.domain.record import RunRecord
 from tracker.environment.hardware import hardware
 from tracker.errors import StoreError
-from tracker.store import Spool, log_many
+from tracker.store import Spool, log_many, pending_campaigns, put_campaign, send_campaign
 from tracker.workflows.bench_measure import OnProgress
 from tracker.workflows.session import Session
 from tracker.workflows.sweep_fleet import Tell
@@ -45,10 +45,12 @@ def run_sweep(
 
     Raises:
         InputError: A folder cannot be written, or a checkpoint's training facts cannot be read.
+        StoreError: The spool cannot be written.
         ServerError: The baseline does not come up or goes away, or a command cannot be run at all.
     """
     state = load_state(options.out, retry_failed=options.retry_failed)
     before = len(state.done)
+    put_campaign(plan.campaign.campaign, Spool(options.spool))
     log = SweepLog(
         plan=plan,
         session=session,
@@ -80,7 +82,8 @@ def log_results(plan: SweepPlan, result: SweepResult, session: Session, *, tell:
     waiting = {path: spool.read(path) for path in result.spooled}
     try:
         store = session.store()
-        store.save_campaign(plan.campaign.campaign)
+        for path in pending_campaigns(spool):
+            send_campaign(path, store)
     except StoreError as error:
         tell(f"the store does not take them now: {error}")
         tell(f"{len(waiting)} records wait in {spool.folder}; send them with `tracker sync`")
