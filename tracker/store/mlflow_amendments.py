@@ -21,6 +21,8 @@ from tracker.store.codec import decode_amendment, encode_amendment
 from tracker.store.mlflow_names import MAX_TAG, Names
 
 PREFIX = "tracker.amendment."
+AMENDMENTS = "tracker.amendments"
+"""Tag: how many corrections a run has. By it they are found among thousands of runs that have none."""
 KEY = re.compile(rf"{re.escape(PREFIX)}(?P<number>\d+)\.(?P<digest>[0-9a-f]{{12}})(?:\.(?P<part>\d+))?")
 DIGEST_CHARACTERS = 12
 AMENDABLE_TAGS = ("validity", "validity_reason", "tracker.role", "tracker.name", "tracker.supersedes")
@@ -51,10 +53,11 @@ def amendment_tags(amendment: Amendment, tags: Mapping[str, str]) -> dict[str, s
         return {}
     number = 1 + max((kept.number for kept in known), default=0)
     key = f"{PREFIX}{number:04}.{digest}"
+    count = {AMENDMENTS: str(1 + len(known))}
     parts = [text[start : start + MAX_TAG] for start in range(0, len(text), MAX_TAG)]
     if len(parts) == 1:
-        return {key: text}
-    return {f"{key}.{place}": part for place, part in enumerate(parts, start=1)}
+        return {key: text, **count}
+    return {f"{key}.{place}": part for place, part in enumerate(parts, start=1)} | count
 
 
 def kept_in(tags: Mapping[str, str]) -> tuple[Kept, ...]:

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tracker.domain.measurement import Latency, Measurement
@@ -32,8 +32,9 @@ CHECKPOINT_FACTS = (
 TRAINING_METRICS = ("samples", "tokens", "unique_samples", "samples_seen", "optimizer_steps", "epochs")
 SEVERITIES = ("error", "warning", "info")
 CHANGED_AT = "tracker.changed_at"
-"""Tag: when the record last changed, as text that sorts by time. MLflow compares no times that can be changed later,
-yet it sorts by a tag; so what is new is read newest first until it is old enough."""
+"""Tag: when the record last changed, as text that sorts by time; the store raises it to the moment of the writing.
+MLflow compares no times that can be changed later, yet it sorts by a tag; so what is new is read newest first until it
+is old enough."""
 SHOWN_DIGITS = 6
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 FULL_RECORD = "record.json"
@@ -119,9 +120,25 @@ def changed_at(record: RunRecord) -> str:
     return sortable(max(record.provenance.logged_at, *(amendment.at for amendment in record.amendments), EARLIEST))
 
 
+def written_at(changed: str) -> str:
+    """Return what the tag `tracker.changed_at` of a run says that is written now: this moment, or later.
+
+    The clock is read here, as MLflow's client reads it for its own times: what matters is when the store is told.
+
+    Args:
+        changed: Earliest time that it may say.
+    """
+    return max(sortable(datetime.now(UTC)), changed)
+
+
 def sortable(moment: datetime) -> str:
     """Return a time as text of one width, UTC."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def later(stamp: str) -> str:
+    """Return the next moment after one in sortable form."""
+    return sortable(datetime.fromisoformat(stamp) + timedelta(microseconds=1))
 
 
 def as_text(value: Any) -> str:
