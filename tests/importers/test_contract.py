@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 from tracker import importers
+from tracker.errors import InputError
 from tracker.importers.base import HEAD_BYTES, Importer
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -66,6 +68,24 @@ def test_a_gzipped_sample_reads_the_same(name: str, sample: Path, tmp_path: Path
     packed.write_bytes(gzip.compress(sample.read_bytes()))
 
     assert importers.read(packed) == importers.read(sample)
+
+
+@pytest.mark.parametrize(("name", "sample"), FILES, ids=_ids(FILES))
+def test_a_zstd_compressed_sample_reads_the_same(name: str, sample: Path, tmp_path: Path) -> None:
+    packed = tmp_path / sample.name
+    packed.write_bytes(pyarrow.Codec("zstd").compress(sample.read_bytes(), asbytes=True))
+
+    assert importers.detect(packed).name == name
+    assert importers.read(packed) == importers.read(sample)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_empty_file_is_refused_whatever_it_should_be(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.write_bytes(b"")
+
+    with pytest.raises(InputError, match=r"empty|not a folder|this is a file"):
+        importers.read(path, name)
 
 
 @pytest.mark.parametrize(("name", "sample"), FILES, ids=_ids(FILES))

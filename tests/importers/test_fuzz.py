@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -35,6 +38,11 @@ WEIRD = st.one_of(
     st.lists(st.integers(-3, 3), max_size=3),
     st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
 )
+
+
+def _zstd(content: bytes) -> bytes:
+    packed: bytes = pyarrow.Codec("zstd").compress(content, asbytes=True)
+    return packed
 
 
 def _read(path: Path, name: str) -> tuple[ImportedRun, ...]:
@@ -107,6 +115,42 @@ def test_flipped_inserted_and_removed_bytes_never_end_in_a_traceback(
         content[index : index + data.draw(st.integers(0, 4))] = junk
         if not content:
             content = bytearray(b"x")
+    path = tmp_path / sample.name
+    path.write_bytes(bytes(content))
+
+    _read(path, name)
+    with contextlib.suppress(TrackerError):
+        importers.detect(path)
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=IDS)
+@pytest.mark.parametrize("pack", [gzip.compress, _zstd], ids=["gzip", "zstd"])
+@FUZZ
+@given(data=st.data())
+def test_damaged_compressed_files_never_end_in_a_traceback(
+    pack: Callable[[bytes], bytes], name: str, sample: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    packed = bytearray(pack(sample.read_bytes()))
+    for _ in range(data.draw(st.integers(0, 3))):
+        packed[data.draw(st.integers(4, len(packed) - 1))] ^= data.draw(st.integers(1, 255))
+    path = tmp_path / sample.name
+    path.write_bytes(bytes(packed[: data.draw(st.integers(1, len(packed)))]))
+
+    _read(path, name)
+    with contextlib.suppress(TrackerError):
+        importers.detect(path)
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=IDS)
+@FUZZ
+@given(data=st.data())
+def test_invalid_utf_8_anywhere_never_ends_in_a_traceback(
+    name: str, sample: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    content = bytearray(sample.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        index = data.draw(st.integers(0, len(content)))
+        content[index:index] = data.draw(st.sampled_from([b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80"]))
     path = tmp_path / sample.name
     path.write_bytes(bytes(content))
 

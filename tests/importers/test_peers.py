@@ -319,3 +319,65 @@ def test_inputs_that_say_nothing_leave_the_prompts_unknown(tmp_path: Path, input
     assert [row.prompt_key for row in run.requests] == ["weak::100", "weak::120"]
     assert run.workload is not None
     assert (run.workload.prompts, run.workload.prompt_set_digest) == (None, None)
+
+
+GENAI = DATA / "genai_bench" / "glm-chat"
+
+
+def test_a_genai_bench_experiment_is_one_run_over_its_loads() -> None:
+    (run,) = importers.read(GENAI)
+
+    one, four = run.measurements
+    assert (one.concurrency, one.output_tokens, one.wall_s) == (1, 128, 1.9)
+    assert one.output_throughput_tok_s == pytest.approx(128 / 1.9)
+    assert (four.requests_completed, four.requests_failed) == (3, 1)
+    assert one.ttft_ms is not None
+    assert one.ttft_ms.mean_ms == pytest.approx(225)
+    assert one.tpot_ms is not None
+    assert one.tpot_ms.median_ms == pytest.approx(11.25)
+    assert [row.error for row in run.requests if row.error] == ["503: overloaded"]
+    assert (run.engine, run.hardware and run.hardware.gpu_count, run.target and run.target.name) == ("sglang", 8, "GLM")
+    assert run.workload is not None
+    assert (run.workload.prompt_set, run.workload.input_tokens_mean) == ("D(128,64)", 134)
+    assert run.speculation is None
+
+
+def test_one_file_of_genai_bench_takes_the_metadata_beside_it() -> None:
+    (run,) = importers.read(next(GENAI.glob("*concurrency_4*")))
+
+    assert [cell.concurrency for cell in run.measurements] == [4]
+    assert run.engine == "sglang"
+
+
+def test_times_of_genai_bench_are_read_in_the_unit_it_names(tmp_path: Path) -> None:
+    value = json.loads((DATA / "genai_bench" / "one_load.json").read_text())
+    value["_time_unit"] = "ms"
+    path = tmp_path / "load.json"
+    path.write_text(json.dumps(value))
+
+    (run,) = importers.read(path)
+
+    assert run.measurements[0].ttft_ms is not None
+    assert run.measurements[0].ttft_ms.mean_ms == pytest.approx(0.275)
+    assert run.measurements[0].wall_s == 1.2
+
+
+def test_a_unit_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "load.json"
+    path.write_text(
+        (DATA / "genai_bench" / "one_load.json").read_text().replace('"_time_unit": "s"', '"_time_unit": "h"')
+    )
+
+    with pytest.raises(InputError, match="_time_unit"):
+        importers.read(path)
+
+
+def test_an_open_loop_of_genai_bench_has_no_streams(tmp_path: Path) -> None:
+    value = json.loads((DATA / "genai_bench" / "one_load.json").read_text())
+    value["aggregated_metrics"]["iteration_type"] = "request_rate"
+    path = tmp_path / "load.json"
+    path.write_text(json.dumps(value))
+
+    (run,) = importers.read(path)
+
+    assert run.measurements[0].concurrency is None

@@ -1,6 +1,6 @@
 """Readers of other tools' files: one importer a file, found by discovery.
 
-    formats()            every importer by name
+    formats()            every importer by name; LEFT_OUT names the formats that are not read, and why
     detect(path)         the one importer that recognises a file or folder by its content
     read(path, format)   the runs in it; `columns` says what a table's columns hold
 
@@ -19,7 +19,17 @@ from tracker.importers._typed import from_values
 from tracker.importers.base import ImportedRun, Importer
 from tracker.importers.table import Table
 
-__all__ = ["ImportedRun", "Importer", "detect", "formats", "from_values", "read"]
+__all__ = ["LEFT_OUT", "ImportedRun", "Importer", "detect", "formats", "from_values", "read"]
+
+LEFT_OUT = (
+    "Spec-Bench model answers",
+    "NeMo decode_eval folders",
+    "evalscope's JSON files (its printed summary is read)",
+    "TensorRT-LLM iteration statistics",
+    "llm-d benchmark reports",
+    "NVIDIA specdec_bench folders",
+)
+"""Formats of the field that are not read: no file that the tool itself wrote was at hand to hold a reader to."""
 
 
 def formats() -> dict[str, Importer]:
