@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from tracker.domain.finding import Finding
+    from tracker.workflows.adopt_connect import Connection
     from tracker.workflows.check import CheckResult
     from tracker.workflows.log_run import LoggedOutcome, LogResult
 
@@ -26,6 +27,9 @@ def formats() -> None:
     width = max(len(name) for name in found)
     for name, importer in sorted(found.items()):
         click.echo(f"{name:<{width}}  {importer.title}")
+    click.echo("\nNot read, for want of a file that the tool itself wrote; a table with their numbers is:")
+    for name in importers.LEFT_OUT:
+        click.echo(f"  {name}")
 
 
 def findings(found: Iterable[Finding], *, indent: str = "  ") -> None:
@@ -47,6 +51,8 @@ def logged(result: LogResult, *, as_json: bool, store: str | None) -> None:
         findings(record.findings)
         if outcome.spooled is not None:
             click.echo(f"  not in the store yet; kept at {outcome.spooled}", err=True)
+    for connection in result.connections:
+        click.echo(connected(connection), err=True)
     if store is not None and result.store_error is None:
         click.echo(f"store: {store}", err=True)
     if as_json:
@@ -55,6 +61,21 @@ def logged(result: LogResult, *, as_json: bool, store: str | None) -> None:
     for outcome in result.outcomes:
         if outcome.run_id is not None:
             click.echo(outcome.run_id)
+
+
+def connected(connection: Connection) -> str:
+    """Return what became of a benchmark and a training that belong together, in a line."""
+    benchmark = connection.benchmark.record
+    name = f"{benchmark.experiment} / {benchmark.name}"
+    if connection.rivals:
+        others = ", ".join((connection.training.run_id, *connection.rivals))
+        return (
+            f"not connected: the drafter of {name} may be of several trainings ({others}); log it with --training RUN"
+        )
+    differs = f"; they differ in {'; '.join(connection.differs)}" if connection.differs else ""
+    return (
+        f"connected: {name} served the drafter of {connection.training.record.name} (by its {connection.by}){differs}"
+    )
 
 
 def _state(validity: str, reason: str | None) -> str:

@@ -41,7 +41,12 @@ class _CommandAfterDashes(click.Command):
 @click.option("--metric", "metrics", multiple=True, metavar="KEY=VALUE", help="A value typed by hand; repeatable.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A free tag; repeatable.")
 @click.option("--note", metavar="TEXT", help="Free text.")
-@click.option("--training", type=click.Path(path_type=Path), metavar="DIR", help="A drafter-training run.")
+@click.option(
+    "--training",
+    type=click.Path(path_type=Path),
+    metavar="DIR_OR_RUN",
+    help="The drafter's training: its folder, or a training in the store by run id or name.",
+)
 @click.option("--as", "form", metavar="FORMAT", help="Force an input format; see --formats.")
 @click.option("--column", "columns", multiple=True, metavar="NAME=MEANING", help="What a table's column holds.")
 @click.option("--formats", "list_formats", is_flag=True, help="List the input formats and stop.")

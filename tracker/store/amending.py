@@ -20,7 +20,21 @@ FIELDS: Mapping[str, Any] = {
     "note": str | None,
     "supersedes": str | None,
 }
-TRAINING_FIELDS = ("training.samples", "training.tokens")
+TRAINING_FIELDS: Mapping[str, Any] = {
+    "training.samples": int | None,
+    "training.tokens": int | None,
+    "training.unique_samples": int | None,
+    "training.samples_seen": int | None,
+    "training.optimizer_steps": int | None,
+    "training.batch_size": int | None,
+    "training.epochs": float | None,
+    "training.mix": str | None,
+    "training.data_name": str | None,
+    "training.data_digest": str | None,
+    "training.validation_position_accuracy": tuple[float, ...] | None,
+    "training.trained_from": str | None,
+}
+"""What a training that is logged or adopted later tells of the drafter of an earlier benchmark."""
 TAG_PREFIX = "tags."
 ALLOWED = ", ".join((*FIELDS, *TRAINING_FIELDS, f"{TAG_PREFIX}<key>"))
 
@@ -42,7 +56,7 @@ def apply_amendment(record: RunRecord, amendment: Amendment) -> RunRecord:
         if key in FIELDS:
             changes[key] = _checked(key, value, FIELDS[key])
         elif key in TRAINING_FIELDS:
-            training[key.removeprefix("training.")] = _checked_count(key, value)
+            training[key.removeprefix("training.")] = _checked_fact(key, value)
         elif key.startswith(TAG_PREFIX) and key != TAG_PREFIX:
             tags[key.removeprefix(TAG_PREFIX)] = _checked(key, value, str | None)
         else:
@@ -70,7 +84,10 @@ def _checked(key: str, value: Any, kind: Any) -> Any:
     return checked
 
 
-def _checked_count(key: str, value: Any) -> int | None:
+def _checked_fact(key: str, value: Any) -> Any:
+    kind = TRAINING_FIELDS[key]
+    if kind != int | None:
+        return _checked(key, value, kind)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
     raise InputError(f"{value!r} is no count", where=key, hint="Give a whole number, 0 or more")

@@ -12,12 +12,13 @@ from typing import Any
 from tracker.domain.record import Amendment, RunRecord
 from tracker.errors import StoreError
 from tracker.store.amending import apply_amendment
+from tracker.store.mlflow_adopt import allowed_tags, is_adopted, theirs
 from tracker.store.mlflow_amendments import amended, amendment_tags, touched_tags
 from tracker.store.mlflow_artifacts import README
 from tracker.store.mlflow_note import note, readme
 from tracker.store.mlflow_open import quiet
-from tracker.store.mlflow_projection import MetricValue, project
-from tracker.store.mlflow_write import NOTE, log_files, metric_entity
+from tracker.store.mlflow_projection import CHANGED_AT, MetricValue, changed_at, later, project, written_at
+from tracker.store.mlflow_write import COMPLETE, NOTE, log_files, metric_entity
 
 AMENDED_METRICS = ("train/",)
 ATTEMPTS = 20
@@ -62,6 +63,10 @@ def _show(
 ) -> None:
     from mlflow.entities import RunTag
 
+    added |= {CHANGED_AT: _latest_of_all(client, run, changed_at(after))}
+    if is_adopted(run):
+        _show_adopted(client, run, after, added)
+        return
     run_id = run.info.run_id
     projection = project(after, decision_concurrency=decision_concurrency)
     tags = {**projection.tags, NOTE: note(after, decision_concurrency=decision_concurrency), **added}
@@ -76,6 +81,27 @@ def _show(
     if run.info.run_name != projection.run_name:
         client.update_run(run_id, name=projection.run_name)
     log_files(client, run_id, {README: readme(after, decision_concurrency=decision_concurrency).encode()})
+
+
+def _show_adopted(client: Any, run: Any, after: RunRecord, added: dict[str, str]) -> None:
+    """Show a correction of a run that another program wrote: in tags of ours, and in nothing that is the program's."""
+    from mlflow.entities import RunTag
+
+    tags = allowed_tags(project(after).tags, run) | added
+    client.log_batch(run.info.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
+    for key in sorted((touched_tags(after) & run.data.tags.keys()) - tags.keys() - theirs(run)):
+        _delete_tag(client, run.info.run_id, key)
+
+
+def _latest_of_all(client: Any, run: Any, changed: str) -> str:
+    """Return the time of a correction: later than every change in the campaign, whoever's clock stamped it.
+
+    Whoever has read all changes so far looks for later ones only.
+    """
+    condition, order = f"tags.`{COMPLETE}` = 'true'", [f"tags.`{CHANGED_AT}` DESC"]
+    newest = client.search_runs([run.info.experiment_id], filter_string=condition, order_by=order, max_results=1)
+    known = max((other.data.tags.get(CHANGED_AT, "") for other in newest), default="")
+    return written_at(max(changed, later(known) if known else ""))
 
 
 def _delete_tag(client: Any, run_id: str, key: str) -> None:

@@ -13,7 +13,7 @@ from tracker.store.mlflow_artifacts import RECORD, artifacts
 from tracker.store.mlflow_drafters import drafter_model
 from tracker.store.mlflow_names import MAX_DATASET_NAME, shortened
 from tracker.store.mlflow_note import note
-from tracker.store.mlflow_projection import SUMMARY, MetricValue, Projection, project
+from tracker.store.mlflow_projection import CHANGED_AT, SUMMARY, MetricValue, Projection, project, written_at
 
 COMPLETE = "tracker.complete"
 RECORD_ID = "tracker.record_id"
@@ -78,24 +78,26 @@ def write(client: Any, prepared: Prepared, run_id: str, experiment: Any) -> None
 
     The mark that the run is complete travels as a tag of the one batch, which comes last: within a batch MLflow's
     stores write parameters, metrics and tags in this order (3.17, `SqlAlchemyStore.log_batch`; the crash tests prove
-    it). What does not fit into one request is split by the client, and then the mark is a call of its own.
+    it). What does not fit into one request is split by the client, and then the mark is a call of its own. With it goes
+    the time of this moment: whoever has read all changes up to a moment finds what became visible since.
     """
     from mlflow.entities import Param, RunTag
 
     record = prepared.run.record
     is_training = record.kind == "training"
     model_id = drafter_model(client, record, experiment, source_run_id=run_id if is_training else None)
-    dataset = _dataset(record)
-    _link(client, record, run_id, model_id, dataset)
+    dataset = dataset_of(record)
+    link(client, record, run_id, model_id, dataset)
     log_files(client, run_id, prepared.files)
     metrics = [_metric(value, record, model_id, dataset) for value in prepared.projection.metrics]
     params = [Param(key, value) for key, value in prepared.projection.params.items()]
     tags = [] if model_id is None else [RunTag(MODEL_ID, model_id)]
-    mark = RunTag(COMPLETE, "true")
-    is_one_request = len(params) <= BATCH_PARAMS and len(metrics) + len(params) + len(tags) < BATCH_ITEMS
-    client.log_batch(run_id, metrics=metrics, params=params, tags=[*tags, mark] if is_one_request else tags)
+    is_one_request = len(params) <= BATCH_PARAMS and len(metrics) + len(params) + len(tags) <= BATCH_ITEMS - 2
     if not is_one_request:
-        client.set_tag(run_id, mark.key, mark.value)
+        client.log_batch(run_id, metrics=metrics, params=params, tags=tags)
+        metrics, params, tags = [], [], []
+    marks = [RunTag(CHANGED_AT, written_at(prepared.tags[CHANGED_AT])), RunTag(COMPLETE, "true")]
+    client.log_batch(run_id, metrics=metrics, params=params, tags=[*tags, *marks])
     finish(client, run_id, record)
 
 
@@ -145,7 +147,7 @@ def _metric(value: MetricValue, record: RunRecord, model_id: str | None, dataset
     )
 
 
-def _dataset(record: RunRecord) -> Any | None:
+def dataset_of(record: RunRecord) -> Any | None:
     """Return the prompt or training set as MLflow's data set, with our own digest; None when it has no name."""
     from mlflow.entities import Dataset
 
@@ -162,7 +164,8 @@ def _dataset(record: RunRecord) -> Any | None:
     return Dataset(name=source, digest=shown, source_type="tracker", source=f'{{"record": "{RECORD}"}}')
 
 
-def _link(client: Any, record: RunRecord, run_id: str, model_id: str | None, dataset: Any | None) -> None:
+def link(client: Any, record: RunRecord, run_id: str, model_id: str | None, dataset: Any | None) -> None:
+    """Name the run's data set as its input, and its drafter as what it served or made; again, nothing changes."""
     from mlflow.entities import DatasetInput, InputTag, LoggedModelInput, LoggedModelOutput
 
     is_training = record.kind == "training"

@@ -16,13 +16,14 @@ from tracker.domain.cleaning import cleaned
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, RequestRow
 from tracker.domain.provenance import InputFile, Provenance
-from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord, Validity
+from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord, StoredRun, Validity
 from tracker.domain.server import ServerConfig, SourceKind, Speculation
 from tracker.domain.training import Training
 from tracker.domain.workload import Workload
 from tracker.errors import CheckpointError
 from tracker.importers.base import ImportedRun
 from tracker.lint.base import Subject
+from tracker.workflows.adopt_facts import with_missing_facts
 from tracker.workflows.campaign_file import CampaignFile
 from tracker.workflows.server_sources import ServerFacts
 
@@ -49,6 +50,8 @@ class RunFacts:
     """Training samples of the drafter."""
     tokens: int | None = None
     """Training tokens of the drafter."""
+    trained: StoredRun | None = None
+    """The training in the store that made the drafter."""
     note: str | None = None
     """Free text."""
     tags: Mapping[str, str] = field(default_factory=dict)
@@ -165,8 +168,10 @@ def _drafter(
         return declared
     if imported.drafter is not None:
         return imported.drafter
+    if facts.trained is not None and facts.trained.record.drafter is not None and speculation is not None:
+        return facts.trained.record.drafter if speculation.enabled else None
     path = speculation.draft_model_path if speculation else None
-    return _describe_if_here(path)
+    return describe_if_here(path)
 
 
 def _target(facts: RunFacts, imported: ImportedRun, server: ServerConfig | None) -> Checkpoint | None:
@@ -177,10 +182,10 @@ def _target(facts: RunFacts, imported: ImportedRun, server: ServerConfig | None)
     if imported.target is not None:
         return imported.target
     path = facts.server.model_path or (server.get("model_path") if server else None)
-    return _describe_if_here(path if isinstance(path, str) else None)
+    return describe_if_here(path if isinstance(path, str) else None)
 
 
-def _describe_if_here(path: str | None) -> Checkpoint | None:
+def describe_if_here(path: str | None) -> Checkpoint | None:
     """Return a checkpoint described from its files when they are on this machine, else by its name alone."""
     if path is None:
         return None
@@ -192,14 +197,14 @@ def _describe_if_here(path: str | None) -> Checkpoint | None:
 
 def _training(facts: RunFacts, read: Training | None, declared: Training | None) -> Training | None:
     training = read or declared
-    if facts.samples is None and facts.tokens is None:
-        return training
-    known = training or Training()
-    return dataclasses.replace(
-        known,
-        samples=_first(facts.samples, known.samples),
-        tokens=_first(facts.tokens, known.tokens),
-    )
+    if facts.samples is not None or facts.tokens is not None:
+        known = training or Training()
+        training = dataclasses.replace(
+            known,
+            samples=_first(facts.samples, known.samples),
+            tokens=_first(facts.tokens, known.tokens),
+        )
+    return training if facts.trained is None else with_missing_facts(training, facts.trained)
 
 
 def _workload(imported: ImportedRun, declared: Workload | None, measurements: Sequence[Measurement]) -> Workload | None:
@@ -218,7 +223,8 @@ def _workload(imported: ImportedRun, declared: Workload | None, measurements: Se
 
 def _from_requests(rows: Sequence[RequestRow]) -> Workload | None:
     keys = sorted({row.prompt_key for row in rows if row.prompt_key is not None})
-    if not keys:
+    # Keys of token counts alone, without a category, would make unequal prompt sets equal.
+    if not keys or any(key.startswith("weak::") for key in keys):
         return None
     return Workload(
         prompts=len(keys),

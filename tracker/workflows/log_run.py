@@ -10,12 +10,21 @@ from typing import Any
 
 from tracker import importers
 from tracker.domain.provenance import InputFile, Provenance
-from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord
+from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord, StoredRun
 from tracker.environment import provenance
-from tracker.errors import InputError, RecordConflictError, ServerError, TrackerError, UsageError
+from tracker.errors import (
+    InputError,
+    RecordConflictError,
+    RunNotFoundError,
+    ServerError,
+    StoreError,
+    TrackerError,
+    UsageError,
+)
 from tracker.importers.base import ImportedRun
 from tracker.store import log_many
 from tracker.workflows import command_watch, originals
+from tracker.workflows.adopt_connect import Connection, connect_benchmarks
 from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, read_campaign
 from tracker.workflows.merge import Source, merge
@@ -63,7 +72,7 @@ class LogRequest:
     note: str | None = None
     """Free text."""
     training: Path | None = None
-    """Drafter-training run."""
+    """Drafter-training run: its folder, or a training in the store by run id or name."""
     format: str | None = None
     """Importer to force."""
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -100,6 +109,8 @@ class LogResult:
     """Why the result of the command that was run could not be read; the run is logged without it."""
     command_exit_code: int | None = None
     """Exit code of the command that was run."""
+    connections: tuple[Connection, ...] = ()
+    """Adopted trainings that made the drafters of these runs."""
 
     @property
     def has_errors(self) -> bool:
@@ -117,8 +128,10 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
         UsageError: The request names nothing to log, or options that contradict each other.
         ServerError: A live server named does not answer.
         CheckpointError: A checkpoint named cannot be described.
+        RunNotFoundError: The training named is neither a folder nor a run of the store.
     """
     campaign = _campaign(request)
+    trained = _trained(request, session)
     server = read_sources(request.server)
     watched = command_watch.run(request.command, session.environ) if request.command else None
     unread: TrackerError | None = None
@@ -135,15 +148,64 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
             sources, detected = (Source(imported=_from_command(str(error)), importer="command"),), ()
     attachments = watched.attachments if watched else ()
     told = _provenance(watched, session)
-    runs = [_record(source, request, campaign, server, watched, attachments, session, told) for source in sources]
+    runs = [
+        _record(source, request, campaign, server, watched, attachments, session, told, trained) for source in sources
+    ]
     exit_code = watched.exit_code if watched else None
     if request.dry_run:
         outcomes = tuple(LoggedOutcome(run_id=None, record=run.record) for run in runs)
         return LogResult(outcomes=outcomes, detected=detected, unread=unread, command_exit_code=exit_code)
     outcomes, failed = _store(runs, campaign, session)
+    connections: tuple[Connection, ...] = ()
+    if failed is None:
+        connections, failed = _connect(outcomes, session)
     return LogResult(
-        outcomes=outcomes, detected=detected, store_error=failed, unread=unread, command_exit_code=exit_code
+        outcomes=outcomes,
+        detected=detected,
+        store_error=failed,
+        unread=unread,
+        command_exit_code=exit_code,
+        connections=connections,
     )
+
+
+def _trained(request: LogRequest, session: Session) -> StoredRun | None:
+    """Return the training of the store that the request names; None where it names none, or a folder.
+
+    Raises:
+        RunNotFoundError: It names neither.
+        UsageError: It names a benchmark.
+    """
+    if request.training is None or request.training.exists():
+        return None
+    named = str(request.training)
+    try:
+        found = session.store().load(named)
+    except RunNotFoundError as error:
+        raise RunNotFoundError(
+            f"--training {named!r} is neither a folder nor a training of the store",
+            where=error.where,
+            hint="Name its folder, a run that was logged, or one that `tracker adopt` took",
+        ) from error
+    if found.record.kind != "training":
+        raise UsageError(f"the run {found.record.name!r} is a benchmark, not a training", where=f"run {found.run_id}")
+    return found
+
+
+def _connect(outcomes: Sequence[LoggedOutcome], session: Session) -> tuple[tuple[Connection, ...], TrackerError | None]:
+    """Connect benchmarks with adopted trainings; the runs are stored, so that nothing is lost where this fails."""
+    waiting = [
+        item.run_id
+        for item in outcomes
+        if item.run_id is not None
+        and item.record.kind == "benchmark"
+        and item.record.drafter is not None
+        and (item.record.training is None or item.record.training.trained_from is None)
+    ]
+    try:
+        return connect_benchmarks(waiting, session), None
+    except StoreError as error:
+        return (), error
 
 
 def _campaign(request: LogRequest) -> CampaignFile | None:
@@ -180,7 +242,7 @@ def _sources(
         paths = [(path, entry.format, entry.concurrency) for path, entry in campaign.input_paths()]
     else:
         paths = [(path, request.format, None) for path in request.inputs]
-        if request.training is not None:
+        if request.training is not None and request.training.exists():
             paths.append((request.training, request.format, None))
     for path, form, concurrency in paths:
         name = form or importers.detect(path).name
@@ -249,6 +311,7 @@ def _record(
     attachments: Sequence[Attachment],
     session: Session,
     told: Provenance,
+    trained: StoredRun | None,
 ) -> LoggedRun:
     facts = RunFacts(
         experiment=_experiment(request, campaign, session.environ),
@@ -261,6 +324,7 @@ def _record(
         tokens=request.tokens,
         note=request.note,
         tags=request.tags,
+        trained=trained,
         server=from_log_head(server, source.server_logs),
         campaign=campaign,
         attachments=(*source.attachments, *attachments),

@@ -1,0 +1,103 @@
+"""`tracker adopt`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tracker.cli import _context, _options, _print
+
+if TYPE_CHECKING:
+    from tracker.workflows.adopt import AdoptOutcome
+
+
+@click.command("adopt")
+@click.argument("run", required=False, metavar="[RUN]")
+@click.option("--experiment", metavar="NAME", help="Adopt all trainings of this MLflow experiment.")
+@click.option("--drafter", metavar="DIR_OR_NAME", help="The checkpoint it made: folder, Hub id, or name when served.")
+@click.option("--target", metavar="DIR_OR_NAME", help="The model it was trained for.")
+@click.option("--samples", type=click.IntRange(min=1), help="Training samples.")
+@click.option("--tokens", type=click.IntRange(min=1), help="Training tokens.")
+@click.option("--as", "form", metavar="TRAINER", help="Take the runs for those of specforge or speculators.")
+@click.option("--unfinished", is_flag=True, help="Adopt a training that has not ended, as far as it has got.")
+@click.option("--dry-run", is_flag=True, help="Read and print, add nothing.")
+@_options.as_json
+@_options.tracking_uri
+@click.pass_context
+def command(ctx: click.Context, /, run: str | None, **options: Any) -> None:
+    """Adopt a training that SpecForge or speculators wrote to MLflow itself.
+
+    RUN is a run id, an unambiguous beginning of one, or a run name. The run stays where and as it is; a record, tags
+    and links are added, and the drafter it made is connected to the benchmarks that served it and to later ones.
+    Adopted again, only what is new is added. Run ids go to stdout, one a line.
+    """
+    from tracker.workflows.adopt import AdoptRequest, adopt_runs
+
+    request = AdoptRequest(
+        run=run,
+        experiment=options["experiment"],
+        form=options["form"],
+        drafter=options["drafter"],
+        target=options["target"],
+        samples=options["samples"],
+        tokens=options["tokens"],
+        unfinished=options["unfinished"],
+        dry_run=options["dry_run"],
+    )
+    outcomes = adopt_runs(request, _context.session(options["tracking_uri"]))
+    for outcome in outcomes:
+        _tell(outcome)
+    taken = [outcome for outcome in outcomes if outcome.status != "skipped"]
+    if options["as_json"]:
+        click.echo(json.dumps([_as_json(outcome) for outcome in outcomes], indent=2, ensure_ascii=False))
+    else:
+        for outcome in taken:
+            click.echo(outcome.run.run_id)
+    if not taken:
+        click.echo("no training was adopted", err=True)
+        ctx.exit(1)
+
+
+def _tell(outcome: AdoptOutcome) -> None:
+    told = outcome.reason or f"{outcome.trainer}, {_size(outcome)}"
+    click.echo(f"{outcome.status}: {outcome.run.experiment} / {outcome.run.name}: {told}", err=True)
+    if outcome.record is not None:
+        _print.findings(outcome.record.findings)
+    for connection in outcome.connections:
+        click.echo(f"  {_print.connected(connection)}", err=True)
+
+
+def _size(outcome: AdoptOutcome) -> str:
+    training = outcome.record.training if outcome.record is not None else None
+    if training is None:
+        return "no facts"
+    facts = (
+        ("samples", training.samples),
+        ("tokens", training.tokens),
+        ("optimizer steps", training.optimizer_steps),
+        ("epochs", training.epochs),
+    )
+    return ", ".join(f"{value:,g} {name}" if isinstance(value, float) else f"{value:,} {name}"
+                     for name, value in facts if value is not None) or "no sizes"  # fmt: skip
+
+
+def _as_json(outcome: AdoptOutcome) -> dict[str, object]:
+    from tracker.store import codec
+
+    record = outcome.record
+    return {
+        "run_id": outcome.run.run_id,
+        "experiment": outcome.run.experiment,
+        "name": outcome.run.name,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "trainer": outcome.trainer,
+        "record": None if record is None else json.loads(codec.encode_record(record)),
+        "connected": [item.benchmark.run_id for item in outcome.connections if not item.rivals],
+        "ambiguous": [item.benchmark.run_id for item in outcome.connections if item.rivals],
+    }
+
+
+COMMAND = command
