@@ -173,9 +173,7 @@ def _print_plan(
             _print.findings(shown)
     for sentence in sorted({sentence for item in checks for sentence in item.unseen}):
         click.echo(sentence, err=True)
-    loads = ", ".join(f"{load.requests} requests at {load}" for load in plan.bench.loads)
-    click.echo(f"asked of each: {loads}; {plan.bench.sampling.max_output_tokens} tokens, {plan.bench.repeats} time(s), "
-               f"prompts {plan.bench.prompts.name} ({len(plan.bench.prompts.prompts)})")  # fmt: skip
+    click.echo(f"asked of each: {_asked(plan)}")
     hours = expected.gpu_hours
     click.echo(
         f"expected: {expected.servers} servers in {expected.batches} batches, "
@@ -187,6 +185,15 @@ def _print_plan(
         for ranked in ranking.order:
             click.echo(f"  {ranked.name}: {ranked.reason}")
     click.echo(f"assuming {expected.assumes}", err=True)
+
+
+def _asked(plan: SweepPlan) -> str:
+    if plan.table.command is not None:
+        return f"your own benchmark, {plan.table.command}"
+    bench = plan.bench
+    loads = ", ".join(f"{load.requests} requests at {load}" for load in bench.loads)
+    prompts = f"prompts {bench.prompts.name} ({len(bench.prompts.prompts)})"
+    return f"{loads}; {bench.sampling.max_output_tokens} tokens, {bench.repeats} time(s), {prompts}"
 
 
 def _state(item: Checked) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tracker.importers.base import ImportedRun
 from tracker.workflows.bench_measured import Measured
 from tracker.workflows.sweep_fleet import Up
 
@@ -22,9 +24,13 @@ class BaselineSegment:
     """Measurements so far."""
     others: int = 0
     """Most servers that stood idle beside it."""
+    by_command: Mapping[int, float] | None = None
+    """What the user's own benchmark measured last, tok/s by concurrency; None where ours is used."""
 
     def last_throughput(self) -> dict[int, float]:
         """Return output tokens per second of the last measurement, by concurrency; loads with failures are left out."""
+        if self.by_command is not None:
+            return dict(self.by_command)
         found: dict[int, tuple[int, float]] = {}
         for item in [] if self.measured is None else self.measured.passes:
             streams, result = item.load.concurrency, item.result
@@ -34,3 +40,15 @@ class BaselineSegment:
             if len(tokens) == len(result.answers) and all(count is not None for count in tokens):
                 found[streams] = (item.repeat, sum(count or 0 for count in tokens) / result.wall_s)
         return {streams: speed for streams, (_, speed) in found.items()}
+
+
+def throughputs(run: ImportedRun) -> dict[int, float]:
+    """Return output tokens per second by concurrency, where a run says both."""
+    return {
+        cell.concurrency: cell.output_throughput_tok_s
+        for cell in run.measurements
+        if cell.category is None
+        and cell.repeat is None
+        and cell.concurrency is not None
+        and cell.output_throughput_tok_s is not None
+    }

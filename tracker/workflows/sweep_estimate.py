@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tracker.workflows.sweep_check import Checked
 from tracker.workflows.sweep_plan import SweepPlan
 from tracker.workflows.sweep_schedule import schedule
+from tracker.workflows.sweep_tables import SweepTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,14 +55,27 @@ def estimate(plan: SweepPlan, checks: tuple[Checked, ...]) -> Estimate:
         start_s=len(batches) * table.start_estimate_s,
         measure_s=measurements * measure_estimate_s(plan),
         gpus=gpus_of(plan),
-        assumes=f"{table.start_estimate_s:.0f} s to start a batch, {table.stream_tok_s_estimate:g} tok/s for one "
-        "stream and half of that for each of several ([sweep] start_estimate_s, stream_tok_s_estimate)",
+        assumes=_assumes(table),
+    )
+
+
+def _assumes(table: SweepTable) -> str:
+    start = f"{table.start_estimate_s:.0f} s to start a batch"
+    if table.command is not None:
+        return (
+            f"{start}, {table.command_estimate_s:.0f} s for your command ([sweep] start_estimate_s, command_estimate_s)"
+        )
+    return (
+        f"{start}, {table.stream_tok_s_estimate:g} tok/s for one stream and half of that for each of several "
+        "([sweep] start_estimate_s, stream_tok_s_estimate)"
     )
 
 
 def measure_estimate_s(plan: SweepPlan) -> float:
     """Return the expected seconds of measuring one server once."""
     bench = plan.bench
+    if plan.table.command is not None:
+        return plan.table.command_estimate_s
     # Streams share the device, so a stream slows down as their number grows; half the speed is a middling guess.
     once_s = sum(
         load.requests

@@ -126,6 +126,10 @@ class SweepLog:
             done = Done(name=outcome.arm.name, status="measured", reason=reason, took_s=took_s)
             self._finish(outcome.arm, record, done)
 
+    def measured_baseline(self, outcome: Outcome) -> None:
+        """Log one measurement of the resident baseline as a run of its own."""
+        self._write(outcome)
+
     def segment(self, segment: BaselineSegment) -> None:
         """Log the resident baseline's measurements during one batch."""
         measured = segment.measured

@@ -11,9 +11,9 @@ from pathlib import Path
 from tracker.errors import InputError, ServerError
 from tracker.workflows.bench_measure import OnProgress, measure
 from tracker.workflows.bench_measured import Measured
-from tracker.workflows.sweep_baseline import BaselineSegment
+from tracker.workflows.sweep_baseline import BaselineSegment, throughputs
 from tracker.workflows.sweep_check import Checked, check_all
-from tracker.workflows.sweep_command import run_command
+from tracker.workflows.sweep_command import CommandResult, run_command
 from tracker.workflows.sweep_fleet import Fleet, Up
 from tracker.workflows.sweep_history import Speed, history_of, kept_records
 from tracker.workflows.sweep_log import Place, SweepLog
@@ -203,8 +203,8 @@ class SweepRun:
         """
         command = self._plan.table.command
         if command is not None:
-            run = run_command(command, up.url, item.name, self._options.out, self._tell)
-            return self._log.outcome(up, item.name, run, place)
+            result = self._by_command(command, up, item.name)
+            return self._log.outcome(up, item.name, result.run, place, result.files)
         measured, stopped = self._answers(up, segment)
         if measured.interrupted:
             raise KeyboardInterrupt
@@ -214,6 +214,10 @@ class SweepRun:
         self._tell(f"{item.name}: stopped early: {stopped}")
         run = dataclasses.replace(outcome.run, missing=f"stopped early: {stopped}")
         return dataclasses.replace(outcome, run=run, tags={**outcome.tags, "sweep.stopped_early": stopped})
+
+    def _by_command(self, command: str, up: Up, name: str) -> CommandResult:
+        timeout_s = self._plan.table.command_timeout_s
+        return run_command(command, up.url, name, self._options.out, self._tell, timeout_s=timeout_s)
 
     def _answers(self, up: Up, segment: BaselineSegment | None) -> tuple[Measured, str | None]:
         """Return what a server answered, and why it was not asked everything; None when it was."""
@@ -242,6 +246,10 @@ class SweepRun:
         if crashed is not None:
             raise ServerError(f"the baseline went away ({crashed})", where=str(up.log), hint="Call again to go on.")
         self._tell(f"{up.arm.name}: measuring, pass {segment.passes + 1} of batch {segment.number}")
+        segment.others = max(segment.others, fleet.size - 1)
+        if self._plan.table.command is not None:
+            self._baseline_by_command(self._plan.table.command, segment)
+            return
         segment.measured = measure(
             up.url,
             self._plan.bench,
@@ -249,9 +257,24 @@ class SweepRun:
             into=segment.measured,
             on_progress=self._on_progress,
         )
-        segment.others = max(segment.others, fleet.size - 1)
         if segment.measured.interrupted:
             raise KeyboardInterrupt
+        segment.passes += 1
+
+    def _baseline_by_command(self, command: str, segment: BaselineSegment) -> None:
+        """Let the user's own benchmark measure the resident baseline; each time is a run of its own.
+
+        Raises:
+            ServerError: The benchmark cannot measure it, so it would measure no other server either.
+        """
+        name = f"{segment.up.arm.name}-{segment.number}-{segment.passes + 1}"
+        try:
+            result = self._by_command(command, segment.up, name)
+        except InputError as error:
+            raise ServerError(f"the baseline cannot be measured: {error.message}", where=error.where) from error
+        place = Place(batch=segment.number, others=segment.others)
+        self._log.measured_baseline(self._log.outcome(segment.up, name, result.run, place, result.files))
+        segment.by_command = throughputs(result.run)
         segment.passes += 1
 
     def _out_of_time(self, *, starting: bool, tell: bool = True) -> bool:

@@ -135,6 +135,10 @@ class SweepTable:
     """Expected output tokens per second of one stream, for the plan."""
     command: str | None = None
     """Your own benchmark instead of ours: `{url}`, `{name}`, `{out}` (its result file)."""
+    command_timeout_s: float = 3600.0
+    """Seconds after which it is ended and its server counts as failed."""
+    command_estimate_s: float = 300.0
+    """Expected seconds of one run of it, for the plan."""
     processes: int = 1
     """Times that each server is started and measured; the further ones come after all first ones."""
     stop_early: bool | None = None
