@@ -23,7 +23,6 @@ from tracker.store.base import Query, RunStore, StoredReport
 from tracker.store.matching import no_campaign
 from tracker.workflows.files import write_all
 from tracker.workflows.memo_archive import ArchivedMemo, earlier_memos, folder_name, write_index
-from tracker.workflows.memo_ids import named_as_here
 from tracker.workflows.post import Post
 from tracker.workflows.report_run import keep_report, linked
 from tracker.workflows.session import Session
@@ -158,13 +157,12 @@ def _write(
 ) -> tuple[Memo, EmailMessage | None]:
     store = session.store()
     campaign = store.load_campaign(experiment) or Campaign(name=experiment)
-    rows = store.requests_many(runs)
-    full = [dataclasses.replace(run, requests=rows[run.run_id]) for run in runs]
+    full = [dataclasses.replace(run, requests=store.requests(run.run_id)) for run in runs]
     baseline = store.load(request.baseline).run_id if request.baseline else None
     result = analysis.analyse(full, campaign=campaign, window=window, baseline_run=baseline, seed=request.seed)
     decision = options.decide(analysis.gather(result, seed=request.seed))
     key = folder_name(experiment, session.now)
-    earlier = named_as_here(earlier_memos(request.out, experiment, store, before=key), full)
+    earlier = earlier_memos(request.out, experiment, store, before=key)
     view = report.build(result, decision, _context(full, earlier, request, window, session))
     page = report.render_html(view)
     content = report.render_json(view)
