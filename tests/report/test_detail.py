@@ -114,7 +114,7 @@ def test_a_price_below_its_own_phases_is_not_the_worst_case() -> None:
     (table,) = (block for block in blocks_of(view) if isinstance(block, TableView) and block.key == "options")
     cost = table.rows[0].cells[2]
 
-    assert (cost.text.text, cost.small[0].text) == ("790", "1,190 measured")
+    assert (cost.text.text, cost.small[0].text) == ("790", "1,190 by phase")
     assert "At worst 1,190" in " ".join(render_text(view).split())
     assert cells(view, "prices")["Cut overhead, train 300K"][:2] == ["180", "1,185"]
 

@@ -17,6 +17,7 @@ from tracker.report.figures import (
     ThroughputData,
 )
 from tracker.report.figures_history import HistoryData
+from tracker.report.figures_spread import SpreadData
 
 BLUE, ORANGE, GREY = "#3b82c4", "#d2691e", "#8a949c"
 _WAY = (BLUE, ORANGE, "#59626a", "#8d6ab8", "#2f8f83", "#b58900")
@@ -42,6 +43,8 @@ def interactive(data: FigureData) -> dict[str, Any] | None:
             return _load(data)
         case HistoryData():
             return _history(data)
+        case SpreadData():
+            return _spread(data)
         case _:
             return None
 
@@ -322,3 +325,18 @@ def _history(data: HistoryData) -> dict[str, Any]:
         notes.append({"x": at, "y": 1.04, "yref": "paper", "text": change.letter, "showarrow": False})
     title = f"{data.unit}; line: {_plain(data.bar_text.text)}"
     return _figure(traces, height=380, x_title="", y_title=title, shapes=shapes, annotations=notes)
+
+
+def _spread(data: SpreadData) -> dict[str, Any]:
+    import plotly.graph_objects as go
+
+    rows = [(group.title, row) for group in data.groups for row in group.rows][::-1]
+    bars = go.Bar(
+        orientation="h",
+        y=[_plain(f"{row.label}  {title}") for title, row in rows],
+        x=[100 * row.sd for _, row in rows],
+        marker={"color": [GREY if row.assumed else ORANGE if row.largest else BLUE for _, row in rows]},
+        customdata=["assumed" if row.assumed else "from these runs" for _, row in rows],
+        hovertemplate="%{y}: %{x:.2f} %, %{customdata}<extra></extra>",
+    )
+    return _figure([bars], height=90 + 34 * len(rows), x_title="relative standard deviation, %; grey: assumed")

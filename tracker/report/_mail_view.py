@@ -7,6 +7,7 @@ from tracker.report import numbers as num
 from tracker.report._brief import experiment_cost, first_stage, pays
 from tracker.report._evidence_table import evidence_tables
 from tracker.report._fig_gap import gap_figure
+from tracker.report._section_bar import bar_figure
 from tracker.report._section_options import horizon_caption, options_table
 from tracker.report._verdict_text import WORDS, headline
 from tracker.report.reading import Reading
@@ -23,7 +24,7 @@ def mail_view(reading: Reading) -> MailView:
     return MailView(
         subject=_subject(reading),
         preheader=_preheader(reading),
-        gap=gap_figure(reading),
+        gap=gap_figure(reading) or bar_figure(reading),
         evidence=_evidence(reading),
         options=_options(reading),
         change=_change(reading),
@@ -58,7 +59,8 @@ def _evidence(reading: Reading) -> TableView | None:
     if not reading.at_load or reading.state == "nothing_new":
         return None
     full = evidence_tables(reading)[0]
-    keep = (0, 1, 5)
+    bars = reading.state == "no_drafter"
+    keep = (0, 3, 4) if bars else (0, 1, 5)
     rows = tuple(
         TableRow(
             head=RowHead(text=row.head.text, tag=row.head.tag),
@@ -73,7 +75,12 @@ def _evidence(reading: Reading) -> TableView | None:
     return TableView(
         key="mail-evidence",
         caption=full.caption,
-        conditions=rich("Output tok/s; the last column is what accept length must still gain.", more),
+        conditions=rich(
+            "Acceptance was set, so only the baseline has a speed; break-even is what a drafter must yield."
+            if bars
+            else "Output tok/s; the last column is what accept length must still gain.",
+            more,
+        ),
         head=full.head,
         columns=tuple(full.columns[index] for index in keep),
         rows=rows[:MAX_EVIDENCE_ROWS],
@@ -91,17 +98,20 @@ def _options(reading: Reading) -> TableView | None:
         TableRow(
             head=RowHead(text=row.head.text, letter=row.head.letter),
             cells=tuple(
-                Cell(text=row.cells[index].text, small=row.cells[index].small if index == 3 else ()) for index in keep
+                Cell(text=row.cells[index].text, small=row.cells[index].small if index in (2, 3) else ())
+                for index in keep
             ),
         )
         for row in full.rows
     )
     total, shown = len(reading.decision.options), len(rows)
+    dearer = any(row.cells[2].small for row in full.rows)
+    phases = "; below a cost, what its phases take as measured, more than the price stated" if dearer else ""
     more = f" {shown} of {total}; the others are in the attached memo." if shown < total else ""
     return TableView(
         key="mail-options",
         caption=rich("Options", horizon_caption(reading)),
-        conditions=rich("GPU-hours; net value with 80 % interval.", more),
+        conditions=rich("GPU-hours; net value with 80 % interval", phases, ".", more),
         head=full.head,
         columns=tuple(full.columns[index] for index in keep),
         rows=rows,

@@ -26,7 +26,7 @@ def bar_section(reading: Reading) -> Section | None:
     lead = easiest(reading)
     if reading.state != "no_drafter" or lead is None:
         return None
-    found = (_figure(reading), _by_load(reading), fastest_chains(reading), _speeds(reading, reading.load))
+    found = (bar_figure(reading), _by_load(reading), fastest_chains(reading), _speeds(reading, reading.load))
     blocks: list[Block] = [block for block in found if block is not None]
     for load in sorted({cost.concurrency for cost in reading.analysis.costs}, key=lambda item: item or 0):
         if load != reading.load:
@@ -46,8 +46,11 @@ def _at(reading: Reading) -> Rich:
     return rich(" at ", load_words(reading.load)) if len(reading.loads) > 1 else Rich()
 
 
-def _figure(reading: Reading) -> FigureView:
+def bar_figure(reading: Reading) -> FigureView | None:
+    """Return the bar of every configuration at the headline's load; None where a drafter was served."""
     bars = bars_at(reading, reading.load)[:MAX_ROWS]
+    if reading.state != "no_drafter" or not bars:
+        return None
     data = GapData(groups=(GapGroup(title=None, rows=tuple(_row(reading, bar) for bar in bars)),))
     return FigureView(
         key="bar",

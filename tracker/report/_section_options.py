@@ -212,7 +212,7 @@ def options_table(reading: Reading, *, limit: int | None = None) -> TableView | 
             horizon_caption(reading),
             ". The baseline stays available, so an option that fails costs its price and no more. Small figures: 80 % "
             "interval",
-            "; below a cost, what its phases take as measured, more than the price stated."
+            "; below a cost, what its phases add up to as measured, more than the price stated."
             if any(exceeds_price(option) for option in valued)
             else ".",
             _left_words(left),
@@ -279,7 +279,7 @@ def _cost_as_measured(option: OptionAssessment) -> tuple[Rich, ...]:
     shown = number(
         fmt.significant(value, 3, signed=False), value, f"options[{option.key}].cost_split, added", unit="GPU-hours"
     )
-    return (rich(shown, " measured"),)
+    return (rich(shown, " by phase"),)
 
 
 def _pays(option: OptionAssessment) -> Rich:

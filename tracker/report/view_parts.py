@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from tracker.report.figures import FigureData
+from tracker.report.figures import FigureData, ShareData
 from tracker.report.spans import Rich
 
 StateKey = Literal["faster", "slower", "undecided", "mixed", "no_baseline", "no_candidate", "no_drafter", "nothing_new"]
@@ -166,6 +166,11 @@ class FigureView:
     """Marks explained."""
     keys_label: str = "Marks used in this chart"
     """What the key explains."""
+
+    @property
+    def explored(self) -> bool:
+        """Whether explore.html draws it too: one share leaves nothing to hover over."""
+        return not isinstance(self.data, ShareData)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ def _group(group: SpreadGroup, scale: Scale, y: float) -> tuple[list[Mark], floa
     if len(group.rows) > 1:
         end = scale.at(group.total)
         marks.append(Line(x1=0, y1=y + 1, x2=100, y2=y + 1, css="grid"))
-        marks.append(Text(x=0, y=y + 16, text="together, as squares add"))
+        marks.append(Text(x=0, y=y + 16, text="together"))
         marks.append(Rect(x=_LEFT, y=y + 8, width=round(max(0.3, end - _LEFT), 3), height=8, css="fi"))
         marks.append(Text(x=100, y=y + 16, text=group.total_text.text, css="b", anchor="end"))
         y += _LINE + 2
