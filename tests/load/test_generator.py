@@ -6,50 +6,16 @@ import hashlib
 import os
 import signal
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.fakes.servers import EAGLE3, free_port, serving
-from tracker.load.answers import Answer, Route, Sampling
-from tracker.load.generator import LoadGenerator, PassResult
+from tests.load.loading import PROMPTS, TOKENS, load, nothing, requests
+from tracker.load.answers import Answer
+from tracker.load.generator import LoadGenerator
 from tracker.load.openai_route import OpenAIRoute
-from tracker.load.prompts import Prompt
-from tracker.load.send import Request
 from tracker.load.sglang_route import SglangRoute
-
-SAMPLING = Sampling(max_output_tokens=24)
-PROMPTS = [Prompt(text=f"prompt {index}", category="ab"[index % 2]) for index in range(24)]
-
-
-def _nothing(_: Answer) -> None:
-    return
-
-
-def _load(
-    url: str,
-    *,
-    route: Route | None = None,
-    streams: int = 4,
-    stream: bool = False,
-    timeout_s: float = 10,
-    on_answer: Callable[[Answer], None] = _nothing,
-    count: int = 24,
-) -> PassResult:
-    route = route or SglangRoute()
-    requests = [
-        Request(
-            prompt=prompt,
-            body=route.body(prompt, SAMPLING, stream=stream),
-            sampling=SAMPLING,
-            stream=stream,
-            timeout_s=timeout_s,
-        )
-        for prompt in PROMPTS[:count]
-    ]
-    with LoadGenerator(url, route, streams=streams, timeout_s=timeout_s, headers={}) as generator:
-        return generator.closed_loop(requests, streams=streams, on_answer=on_answer)
 
 
 def _expected(text: str) -> dict[str, Any]:
@@ -57,8 +23,8 @@ def _expected(text: str) -> dict[str, Any]:
     seed = int(hashlib.sha256(text.encode()).hexdigest(), 16)
     tokens, steps, accepted_total = 1, 0, 0
     histogram = [0, 0, 0, 0]
-    while tokens < SAMPLING.max_output_tokens:
-        accepted = min((seed >> (steps % 200)) % 4, SAMPLING.max_output_tokens - tokens - 1)
+    while tokens < TOKENS:
+        accepted = min((seed >> (steps % 200)) % 4, TOKENS - tokens - 1)
         histogram[accepted] += 1
         accepted_total += accepted
         tokens += accepted + 1
@@ -70,7 +36,7 @@ def _expected(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("streams", [1, 4, 16])
 def test_every_count_is_the_servers_own(streams: int, stream: bool) -> None:
     with serving(*EAGLE3) as url:
-        result = _load(url, streams=streams, stream=stream)
+        result = load(url, SglangRoute(), streams=streams, stream=stream)
 
     counted = {
         answer.prompt.text: {
@@ -84,7 +50,7 @@ def test_every_count_is_the_servers_own(streams: int, stream: bool) -> None:
 
 def test_streams_in_flight_never_exceed_the_concurrency() -> None:
     with serving(FAKE_STEP_MS="1") as url:
-        result = _load(url, streams=4)
+        result = load(url, SglangRoute(), streams=4)
 
     edges = [(answer.sent_s, 1) for answer in result.answers] + [(answer.ended_s, -1) for answer in result.answers]
     flying = peak = 0
@@ -96,7 +62,7 @@ def test_streams_in_flight_never_exceed_the_concurrency() -> None:
 
 def test_the_first_token_of_a_stream_comes_before_its_end() -> None:
     with serving(*EAGLE3, FAKE_STEP_MS="3") as url:
-        result = _load(url, stream=True, count=8)
+        result = load(url, SglangRoute(), stream=True, count=8)
 
     for answer in result.answers:
         assert answer.first_token_s is not None
@@ -106,50 +72,16 @@ def test_the_first_token_of_a_stream_comes_before_its_end() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("chat", [False, True])
 def test_the_openai_route_counts_usage_never_chunks(chat: bool, stream: bool) -> None:
-    if stream and not chat:
-        pytest.skip("the fake engine streams chats only")
-    with serving() as url:
-        result = _load(url, route=OpenAIRoute(model="fake", chat=chat), stream=stream)
+    with serving(*EAGLE3) as url:
+        result = load(url, OpenAIRoute(model="fake", chat=chat), stream=stream)
 
     assert [answer.error for answer in result.answers] == [None] * 24
-    # The stream has half as many chunks with text as tokens.
+    # The stream has a chunk for each verify step, with several tokens.
     assert {answer.counts.output_tokens for answer in result.answers if answer.counts} == {24}
 
 
-@pytest.mark.parametrize(
-    ("mode", "stream", "words"),
-    [
-        ("reset", False, "connection broken"),
-        ("reset", True, "connection broken"),
-        ("refuse", False, "connection broken"),
-        ("http500", False, "HTTP 500"),
-        ("http500", True, "HTTP 500"),
-        ("malformed", False, "malformed"),
-        ("malformed", True, "malformed"),
-        ("half_char", False, "malformed"),
-        ("wrong_usage", False, "claims 168 tokens, asked for 24"),
-        ("no_meta", False, "no meta_info"),
-        ("abort", False, "aborted"),
-        ("cut", True, "without its terminator"),
-        ("slow", False, "timed out"),
-        ("hang", False, "timed out"),
-    ],
-)  # fmt: skip
-def test_one_request_in_four_that_fails_is_counted_as_failed_and_no_other(mode: str, stream: bool, words: str) -> None:
-    with serving(*EAGLE3, FAKE_MODE=f"{mode}:4") as url:
-        result = _load(url, stream=stream, timeout_s=0.8, count=12)
-
-    failed = [answer for answer in result.answers if answer.error is not None]
-    answered = [answer for answer in result.answers if answer.error is None]
-    assert len(failed) == 3
-    assert all(answer.counts is None and words in (answer.error or "") for answer in failed)
-    assert len(answered) == 9
-    assert all(answer.counts and answer.counts.output_tokens == 24 for answer in answered)
-    assert result.ended_early is None
-
-
 def test_a_server_that_is_gone_ends_the_pass() -> None:
-    result = _load(f"http://127.0.0.1:{free_port()}", streams=2)
+    result = load(f"http://127.0.0.1:{free_port()}", SglangRoute(), streams=2)
 
     assert result.ended_early == "the server refused 4 connections in a row"
     assert all(answer.counts is None for answer in result.answers)
@@ -158,7 +90,7 @@ def test_a_server_that_is_gone_ends_the_pass() -> None:
 
 def test_a_server_that_hangs_ends_the_pass_after_a_few_requests() -> None:
     with serving(FAKE_MODE="hang") as url:
-        result = _load(url, streams=1, timeout_s=0.3)
+        result = load(url, SglangRoute(), streams=1, timeout_s=0.3)
 
     assert result.ended_early == "3 requests in a row timed out"
     assert len(result.answers) == 3
@@ -167,7 +99,7 @@ def test_a_server_that_hangs_ends_the_pass_after_a_few_requests() -> None:
 def test_a_server_that_crashes_keeps_what_was_answered() -> None:
     with serving(*EAGLE3, FAKE_MODE="crash:10") as url:
         # The helper asks only /health, so the tenth answer is the tenth request of the pass.
-        result = _load(url, streams=1)
+        result = load(url, SglangRoute(), streams=1)
 
     answered = [answer for answer in result.answers if answer.error is None]
     assert len(answered) == 9
@@ -180,7 +112,7 @@ def test_an_interrupt_keeps_what_was_answered_and_counts_the_rest_as_abandoned()
             os.kill(os.getpid(), signal.SIGINT)
 
     with serving(FAKE_STEP_MS="1") as url:
-        result = _load(url, streams=1, on_answer=interrupt)
+        result = load(url, SglangRoute(), streams=1, on_answer=interrupt)
 
     assert result.ended_early == "interrupted"
     assert len(result.answers) < 24
@@ -189,14 +121,11 @@ def test_an_interrupt_keeps_what_was_answered_and_counts_the_rest_as_abandoned()
 
 def test_an_open_loop_sends_at_the_rate_whatever_is_in_flight() -> None:
     route = SglangRoute()
-    requests = [
-        Request(prompt=p, body=route.body(p, SAMPLING, stream=False), sampling=SAMPLING, timeout_s=10) for p in PROMPTS
-    ]
     with (
         serving(FAKE_STEP_MS="20") as url,
         LoadGenerator(url, route, streams=64, timeout_s=10, headers={}) as generator,
     ):
-        result = generator.open_loop(requests, rate_per_s=100, seed=1, on_answer=_nothing)
+        result = generator.open_loop(requests(route, stream=False), rate_per_s=100, seed=1, on_answer=nothing)
 
     late = sorted(answer.sent_s - answer.due_s for answer in result.answers if answer.due_s is not None)
     assert len(late) == 24
@@ -205,9 +134,32 @@ def test_an_open_loop_sends_at_the_rate_whatever_is_in_flight() -> None:
     assert late[len(late) // 2] < 0.1
 
 
+def test_an_open_loop_that_the_server_cannot_follow_ends_instead_of_holding_arrivals_back() -> None:
+    route = SglangRoute()
+    with (
+        serving(FAKE_STEP_MS="50") as url,
+        LoadGenerator(url, route, streams=4, timeout_s=10, headers={}) as generator,
+    ):
+        result = generator.open_loop(requests(route, stream=False), rate_per_s=200, seed=1, on_answer=nothing)
+
+    assert result.ended_early == "4 requests were in flight: the server cannot keep up with the rate"
+    assert len(result.answers) == 4
+    assert result.abandoned == 20
+
+
+def test_drafts_on_sglangs_openai_routes_are_its_own_counts() -> None:
+    with serving(*EAGLE3) as url:
+        for stream, chat in ((False, False), (True, False), (False, True), (True, True)):
+            result = load(url, OpenAIRoute(model="fake", chat=chat, sglang=True), stream=stream)
+
+            counts = {answer.prompt.text: answer.counts for answer in result.answers}
+            for text, expected in ((prompt.text, _expected(prompt.text)) for prompt in PROMPTS):
+                assert {name: getattr(counts[text], name) for name in expected} == expected
+
+
 def test_steady_throughput_leaves_out_the_time_in_which_streams_ran_dry() -> None:
     with serving(FAKE_STEP_MS="1") as url:
-        result = _load(url, streams=4)
+        result = load(url, SglangRoute(), streams=4)
 
     assert result.steady_s is not None
     assert result.steady_output_tokens is not None

@@ -29,7 +29,9 @@ KEY_VARIABLE = "TRACKER_SERVER_API_KEY"
 @click.option("--concurrency", metavar="N,N", help="Streams in flight, closed loop.  [default: 1,8 without --rate]")
 @click.option("--rate", metavar="R,R", help="Arrivals per second, open loop; one run each.")
 @click.option(
-    "--requests", type=click.IntRange(min=1), help="Requests in a pass. Default: every prompt, 4 a stream at least."
+    "--requests",
+    type=click.IntRange(min=1),
+    help="Requests in a pass. Default: every prompt (500 at most), 4 a stream at least.",
 )
 @click.option(
     "--output-tokens", type=click.IntRange(min=1), default=256, show_default=True, help="Length limit of an answer."
@@ -66,6 +68,17 @@ KEY_VARIABLE = "TRACKER_SERVER_API_KEY"
 @click.option(
     "--route", type=click.Choice(["auto", "sglang", "openai", "openai-chat"]), default="auto", show_default=True
 )
+@click.option(
+    "--chat-template",
+    type=click.Path(path_type=Path),
+    metavar="DIR_OR_FILE",
+    help="Send prompts in this model's chat template; with openai-chat the server's own is used, and this recorded.",
+)
+@click.option(
+    "--thinking",
+    type=click.Choice(["on", "off"]),
+    help="The model's thinking mode; needs a chat template or openai-chat.",
+)
 @click.option("--model", metavar="NAME", help="Model name for the OpenAI routes. Default: asked from the server.")
 @click.option("--timeout", default="5m", show_default=True, metavar="TIME", help="A request has failed after this.")
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -95,8 +108,9 @@ KEY_VARIABLE = "TRACKER_SERVER_API_KEY"
 def command(ctx: click.Context, /, url: str, tracking_uri: str | None, **options: Any) -> None:
     """Measure the server at URL and log the run.
 
-    Tokens, verify steps and accepted drafts are the server's own counts for every request; failures are counted, not
-    hidden. Ctrl-C ends the measurement and keeps it. TRACKER_SERVER_API_KEY: the server's key. Run ids go to stdout.
+    Tokens, verify steps and accepted drafts are the server's own counts for every request; a failed request is counted
+    and never sent again. Answers come whole unless --streamed asks for events. Ctrl-C ends the measurement and keeps
+    it. TRACKER_SERVER_API_KEY: the server's key. Run ids go to stdout.
     """
     from tracker.workflows.bench import run_bench
 
@@ -113,13 +127,19 @@ def _request(url: str, options: dict[str, Any]) -> BenchRequest:
     from tracker.workflows.bench import BenchRequest
 
     return BenchRequest(
-        url=url if "://" in url else f"http://{url}",
+        url=_address(url),
         plan=_bench.plan(options),
         api_key=os.environ.get(KEY_VARIABLE),
         experiment=options["experiment"] or os.environ.get("TRACKER_EXPERIMENT"),
         tags=_context.pairs(options["tags"], "--tag"),
         **{key: options[key] for key in ("name", "role", "drafter", "target", "note", "out", "spool", "dry_run")},
     )
+
+
+def _address(url: str) -> str:
+    """Return the server's root: clients of the OpenAI routes are given it with `/v1`."""
+    whole = url if "://" in url else f"http://{url}"
+    return whole.rstrip("/").removesuffix("/v1")
 
 
 COMMAND = command

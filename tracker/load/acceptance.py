@@ -1,7 +1,9 @@
-"""SGLang's counts of speculation for one request, under the names of every generation.
+"""An engine's counts of speculation for one request, under the names of every generation.
 
-Keys: 0.5.12 and later, 0.5.11, 0.5.5 to 0.5.10; 0.4.5 to 0.5.4 know the steps only. They stand in `meta_info` of
+SGLang: 0.5.12 and later, 0.5.11, 0.5.5 to 0.5.10; 0.4.5 to 0.5.4 know the steps only. They stand in `meta_info` of
 `/generate`, and since 0.5.20 in `sglext.spec_tokens_details` of the OpenAI routes when they are asked for.
+vLLM: `metrics.speculative_decoding` of a server started with `--per-request-spec-decode-metrics summary`
+(vllm/entrypoints/generate/base/protocol.py, 0.32).
 """
 
 from __future__ import annotations
@@ -12,9 +14,10 @@ from typing import Any
 
 from tracker.load.answers import BadAnswerError, count
 
-_ACCEPTED = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
-_PROPOSED = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num")
-_HISTOGRAM = ("spec_correct_drafts_histogram", "spec_accept_histogram")
+_STEPS = ("spec_verify_ct", "num_spec_steps")
+_ACCEPTED = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num", "num_accepted_draft_tokens")
+_PROPOSED = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num", "num_draft_tokens")
+_HISTOGRAM = ("spec_correct_drafts_histogram", "spec_accept_histogram", "acceptance_histogram")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +42,7 @@ def read_acceptance(info: Mapping[str, Any]) -> Acceptance:
     """
     histogram = next((info[key] for key in _HISTOGRAM if isinstance(info.get(key), list) and info[key]), None)
     found = Acceptance(
-        verify_steps=count(info, "spec_verify_ct"),
+        verify_steps=count(info, *_STEPS),
         accepted_drafts=count(info, *_ACCEPTED),
         proposed_drafts=count(info, *_PROPOSED),
         accepted_histogram=None if histogram is None else _histogram(histogram),

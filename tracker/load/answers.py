@@ -12,6 +12,8 @@ from tracker.load.prompts import Prompt
 
 # How the reason of a failed request begins; every other failure is an answer that cannot be counted.
 TIMED_OUT, NO_CONNECTION, CONNECTION_BROKEN, ABORTED = "timed out", "no connection", "connection broken", "aborted"
+# Shown of a server's own words.
+_MAX_REASON_LENGTH = 200
 FAILURES = (TIMED_OUT, NO_CONNECTION, CONNECTION_BROKEN, ABORTED)
 
 
@@ -119,7 +121,7 @@ class Route(Protocol):
         """Return whether a streamed event brings a token.
 
         Raises:
-            BadAnswerError: The event is not whole, or is an error.
+            BadAnswerError: The event is not whole.
         """
         ...
 
@@ -145,6 +147,18 @@ def decode_object(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadAnswerError(f"malformed answer: a {type(value).__name__} instead of an object")
     return value
+
+
+def refuse_error(answer: Mapping[str, Any]) -> None:
+    """Do nothing for an answer that is none of the engines' errors.
+
+    Raises:
+        BadAnswerError: SGLang's and vLLM's `{"error": {"message": ...}}`, or vLLM's older `{"object": "error", ...}`.
+    """
+    error = answer.get("error", answer if answer.get("object") == "error" else None)
+    if error is not None:
+        message = error.get("message") if isinstance(error, Mapping) else error
+        raise BadAnswerError(f"the server says: {str(message)[:_MAX_REASON_LENGTH]}")
 
 
 def count(data: Mapping[str, Any], *names: str) -> int | None:

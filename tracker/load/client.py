@@ -21,6 +21,7 @@ import httpx
 CONNECT_TIMEOUT_S = 10.0
 # SGLang and vLLM close a connection that was idle for 5 s (uvicorn's default); one used in that moment would fail.
 KEEP_ALIVE_S = 2.0
+FAST_TRANSPORT = "httpx-aiohttp, uvloop"
 
 
 def transport_name() -> str:

@@ -6,7 +6,7 @@ from collections import deque
 
 import msgspec
 
-from tracker.load.answers import BadAnswerError
+from tracker.load.answers import BadAnswerError, decode_object, refuse_error
 
 _DONE = b"[DONE]"
 # The last events of a stream hold its counts: the finish reason, then the usage.
@@ -31,7 +31,7 @@ class Events:
         """Return the data of the events that this chunk completes.
 
         Raises:
-            BadAnswerError: An event is not JSON or not UTF-8, or follows the terminator.
+            BadAnswerError: An event is not JSON or not UTF-8, is an error, or follows the terminator.
         """
         *lines, self._rest = (self._rest + chunk if self._rest else chunk).split(b"\n")
         found = [line[5:].strip() for line in lines if line.startswith(b"data:")]
@@ -71,3 +71,5 @@ def _check(event: bytes) -> None:
             event.decode()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadAnswerError(f"malformed event: {error}") from error
+    if b'"error"' in event:
+        refuse_error(decode_object(event))

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-_PROBE_S = 0.02
+_PROBE_S = 0.05
 # One thread sends everything: near one core it is the bottleneck, and answers wait in it unseen.
 MAX_CPU_FRACTION = 0.8
 MAX_DELAY_FRACTION = 0.05

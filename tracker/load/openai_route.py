@@ -1,7 +1,8 @@
 """The OpenAI-compatible completion routes, for vLLM and others: token counts from `usage`.
 
-Verify counts only from SGLang 0.5.20 and later, which adds them to each answer when asked
-(srt/entrypoints/openai/serving_completions.py); vLLM counts them for the whole server, see `counters`.
+Verify counts from SGLang 0.5.20 and later, which adds them to each answer when asked
+(srt/entrypoints/openai/serving_completions.py), and from vLLM 0.32 and later where the server was started so; else
+vLLM counts them for the whole server only, see `counters`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ import msgspec
 
 from tracker.errors import InputError
 from tracker.load.acceptance import read_acceptance
-from tracker.load.answers import BadAnswerError, Counts, Sampling, check_output_tokens, count, decode_object
+from tracker.load.answers import (
+    BadAnswerError,
+    Counts,
+    Sampling,
+    check_output_tokens,
+    count,
+    decode_object,
+    refuse_error,
+)
 from tracker.load.chat_template import ChatTemplate, in_template
 from tracker.load.prompts import Prompt
-
-MAX_REASON_LENGTH = 200
 
 
 class OpenAIRoute:
@@ -88,7 +95,7 @@ class OpenAIRoute:
     def counts(self, body: bytes, sampling: Sampling) -> Counts:
         """Return what `usage` says."""
         answer = decode_object(body)
-        return self._from_object(answer, sampling, _finish(answer), answer.get("sglext"))
+        return self._from_object(answer, sampling, _finish(answer), _drafts(answer))
 
     def has_token(self, event: bytes) -> bool:
         """Return whether the event brings text; the first one of a chat often brings a role only."""
@@ -98,8 +105,8 @@ class OpenAIRoute:
         """Return what the last event with `usage` says; chunks are never counted as tokens."""
         # Usage comes in the last event, or in every one; before it the drafts, and before them the finish reason.
         last = [_checked(decode_object(event)) for event in reversed(events)]
-        finish = next((found for event in last if (found := _finish(event)) is not None), None)
-        drafts = next((event["sglext"] for event in last if "sglext" in event), None)
+        finish = next((reason for event in last if (reason := _finish(event)) is not None), None)
+        drafts = next((told for event in last if (told := _drafts(event)) is not None), None)
         counted = next((event for event in last if isinstance(event.get("usage"), Mapping)), None)
         if counted is None:
             raise BadAnswerError("the stream ended without a token count")
@@ -107,15 +114,16 @@ class OpenAIRoute:
             raise BadAnswerError("the stream ended before the answer did")
         return self._from_object(counted, sampling, finish, drafts)
 
-    def _from_object(self, answer: dict[str, Any], sampling: Sampling, finish: str | None, more: Any) -> Counts:
+    def _from_object(
+        self, answer: dict[str, Any], sampling: Sampling, finish: str | None, spoken: Mapping[str, Any] | None
+    ) -> Counts:
         usage = _checked(answer).get("usage")
         if not isinstance(usage, Mapping):
             raise BadAnswerError("the answer has no usage")
         if finish == "abort":
             raise BadAnswerError("aborted")
         details = usage.get("prompt_tokens_details")
-        spoken = more.get("spec_tokens_details") if isinstance(more, Mapping) else None
-        drafts = read_acceptance(spoken if isinstance(spoken, Mapping) else {})
+        drafts = read_acceptance(spoken or {})
         return Counts(
             output_tokens=check_output_tokens(count(usage, "completion_tokens"), sampling),
             input_tokens=count(usage, "prompt_tokens"),
@@ -125,15 +133,12 @@ class OpenAIRoute:
             proposed_drafts=drafts.proposed_drafts,
             accepted_histogram=drafts.accepted_histogram,
             finish_reason=finish,
-            meta={"usage": dict(usage), **({} if spoken is None else dict(spoken))},
+            meta={"usage": dict(usage), **(spoken or {})},
         )
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:
-    error = answer.get("error")
-    if error is not None:
-        message = error.get("message") if isinstance(error, Mapping) else error
-        raise BadAnswerError(f"the server says: {str(message)[:MAX_REASON_LENGTH]}")
+    refuse_error(answer)
     return answer
 
 
@@ -148,6 +153,16 @@ def _text(choice: Mapping[str, Any]) -> str | None:
         return delta.get("content") or delta.get("reasoning_content")
     text = choice.get("text")
     return text if isinstance(text, str) else None
+
+
+def _drafts(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what the answer says about its drafts: SGLang's addition, or vLLM's."""
+    for place, name in (("sglext", "spec_tokens_details"), ("metrics", "speculative_decoding")):
+        inner = answer.get(place)
+        found = inner.get(name) if isinstance(inner, Mapping) else None
+        if isinstance(found, Mapping):
+            return found
+    return None
 
 
 def _finish(answer: Mapping[str, Any]) -> str | None:

@@ -45,7 +45,7 @@ def read_prompts(source: str | Path) -> PromptSet:
 
 
 def _prompt_set(name: str, content: bytes, *, where: str) -> PromptSet:
-    found = [_prompt(item, place) for place, item in _objects(content, where)]
+    found = [_prompt(item, place) for place, item in _objects(content, where) if not _without_user(item)]
     if not found:
         raise InputError("the file holds no prompt", where=where, hint=_HINT)
     return PromptSet(name=name, prompts=in_turns(found))
@@ -84,10 +84,16 @@ def _token_ids(item: Mapping[str, Any]) -> tuple[int, ...] | None:
     return next((tuple(ids) for ids in found if all(type(number) is int and number >= 0 for number in ids)), None)
 
 
+def _without_user(item: Any) -> bool:
+    """Return whether this is a conversation of which nothing could be sent."""
+    return isinstance(item, Mapping) and isinstance(item.get("conversations"), list) and _text(item) is None
+
+
 def _text(item: Mapping[str, Any]) -> str | None:
     turns = item.get("turns")
     if isinstance(turns, list) and turns:
-        return _words(turns[0] if isinstance(turns[0], str) else turns[0].get("content"))
+        first = turns[0].get("content") if isinstance(turns[0], Mapping) else turns[0]
+        return _words(first)
     for key, role, content in (("messages", "role", "content"), ("conversations", "from", "value")):
         spoken = item.get(key)
         if isinstance(spoken, list):

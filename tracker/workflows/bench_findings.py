@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement
 from tracker.load.answers import Answer
-from tracker.load.client import transport_name
+from tracker.load.client import FAST_TRANSPORT, transport_name
 from tracker.workflows.bench_counters import TOLERANCE_FRACTION, agree
 from tracker.workflows.bench_measured import Measured, PassRecord
 from tracker.workflows.bench_plan import BenchPlan
@@ -35,7 +35,9 @@ def _bottleneck(item: PassRecord) -> Finding | None:
         severity="warning",
         message=f"At {item.load}, repeat {item.repeat}, {why}: the throughput may be the client's "
         f"({transport_name()}).",
-        fix="Install `tracker[bench]`, or measure from a machine with idle cores.",
+        fix="Measure from a machine with idle cores."
+        if transport_name() == FAST_TRANSPORT
+        else "Install `tracker[bench]`, or measure from a machine with idle cores.",
     )
 
 

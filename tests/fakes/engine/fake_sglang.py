@@ -10,7 +10,8 @@ chosen by variables:
     FAKE_MODE         what an answer does wrong: refuse, reset, http500, malformed, half_char, wrong_usage, abort,
                       slow, crash, hang, garbage (no HTTP), no_meta (no counts), short (half of what was asked),
                       streams only: cut (without its end), malformed_middle, half_char_middle, error_middle, after_done,
-                      foreign (somebody else's tokens counted); comma-separated `mode:every` for every n-th request
+                      foreign (somebody else's tokens counted); comma-separated `mode:every` for every n-th request;
+                      a prompt that begins with `fail:MODE ` fails in this way alone
     FAKE_IGNORE_TERM  1: only SIGKILL ends it
 
 SGLANG_SIMULATE_ACC_LEN forces the accept length, as it does in SGLang.
@@ -175,7 +176,9 @@ class Fake:
                  "spec_correct_drafts_histogram": histogram}  # fmt: skip
         return info, index + 1
 
-    def mode(self):
+    def mode(self, text):
+        if text.startswith("fail:"):
+            return text[5:].partition(" ")[0]
         for name, every in self.modes:
             if self.requests % int(every or 1) == 0:
                 return name
@@ -202,11 +205,12 @@ class Fake:
 
     async def generate(self, asked, writer):
         self.requests += 1
-        mode = self.mode()
+        text = str(asked.get("text") or asked.get("input_ids"))
+        mode = self.mode(text)
         done = await self.fails_at_once(mode, writer)
         if done is not None:
             return done
-        info, steps = self.answer(str(asked.get("text") or asked.get("input_ids")), self.limit(asked, mode))
+        info, steps = self.answer(text, self.limit(asked, mode))
         if asked.get("stream"):
             return await self.stream(self.native_events(info, steps, mode), steps, info, mode, writer)
         await self.compute(steps, mode)
@@ -292,12 +296,12 @@ class Fake:
 
     async def openai(self, asked, writer):
         self.requests += 1
-        mode = self.mode()
+        chat = "messages" in asked
+        text = str(asked["messages"][0]["content"] if chat else asked["prompt"])
+        mode = self.mode(text)
         done = await self.fails_at_once(mode, writer)
         if done is not None:
             return done
-        chat = "messages" in asked
-        text = str(asked["messages"][0]["content"] if chat else asked["prompt"])
         info, steps = self.answer(text, self.limit(asked, mode))
         usage = {"prompt_tokens": len(text.split()), "completion_tokens": info["completion_tokens"]}
         if mode == "wrong_usage":
