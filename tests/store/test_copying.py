@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from tests.store import samples
 from tests.store.conftest import MakeRun
-from tests.store.test_reports import memo
+from tests.store.test_reports import MADE, memo
 from tracker.cli.main import main
 from tracker.domain.record import Amendment, LoggedRun
 from tracker.errors import StoreError, UsageError
@@ -104,6 +105,52 @@ def test_what_was_changed_at_the_new_place_stays_and_is_told(
     assert campaign.deployed == "something else"
 
 
+def test_memos_and_decisions_go_along_and_runs_are_found_by_the_ids_that_memos_name(
+    filled: MlflowStore, second_store: MlflowStore, experiment: str
+) -> None:
+    old = filled.load("first")
+    document = json.dumps({"runs": [{"run_id": old.run_id}, {"run_id": "0" * 32}]}).encode()
+    kept = filled.save_report(
+        experiment, memo(files={"memo.json": document, "memo.html": b"<h1>"}, run_ids=(old.run_id,))
+    )
+    filled.save_report(experiment, memo("later", generated_at=MADE + timedelta(days=7)))
+    filled.save_decision(kept.run_id, b'{"option": "keep_baseline"}')
+
+    first = copied(filled, second_store)
+    second = copied(filled, second_store)
+
+    assert [first[f"memo {key}"] for key in ("2026-11-30-campaign", "later")] == ["copied", "copied"]
+    assert [second[f"memo {key}"] for key in ("2026-11-30-campaign", "later")] == ["present", "present"]
+    before, after = filled.reports(experiment), second_store.reports(experiment)
+    assert [(m.key, m.generated_at, m.memo_json, m.decision_json) for m in after] == [
+        (m.key, m.generated_at, m.memo_json, m.decision_json) for m in before
+    ]
+    new = second_store.load("first")
+    assert new.earlier_ids == (old.run_id,)
+    assert second_store.load(old.run_id) == second_store.load(old.run_id[:8]) == new
+    tags = second_store.client.get_run(new.run_id).data.tags
+    assert tags["tracker.report"] == after[0].run_id
+    assert second_store.report(kept.run_id) == after[0]
+    second_store.save_decision(kept.run_id, b"{}")
+    assert second_store.reports(experiment)[0].decision_json == b"{}"
+    assert copied(filled, second_store)["memo 2026-11-30-campaign"] == "conflict"
+    filled.save_report(experiment, memo("later", generated_at=MADE + timedelta(days=8), files={"memo.json": b"{}"}))
+    assert copied(filled, second_store)["memo later"] == "copied"
+    assert second_store.reports(experiment)[1].memo_json == b"{}"
+
+
+def test_tags_that_people_gave_in_mlflow_go_along(
+    filled: MlflowStore, second_store: MlflowStore, experiment: str
+) -> None:
+    filled.client.set_tag(filled.load("first").run_id, "team", "serving")
+    filled.client.set_experiment_tag(filled.experiment_id(experiment), "owner", "maria")
+
+    copied(filled, second_store)
+
+    assert second_store.client.get_run(second_store.load("first").run_id).data.tags["team"] == "serving"
+    assert second_store.client.get_experiment(second_store.experiment_id(experiment)).tags["owner"] == "maria"
+
+
 @pytest.mark.slow
 def test_a_run_whose_files_are_gone_does_not_stop_the_others(
     filled: MlflowStore, second_store: MlflowStore, sqlite_folder: Path
@@ -130,19 +177,34 @@ def test_the_source_must_exist_and_be_another_store(tmp_path: Path, sqlite_folde
     assert not (tmp_path / "none.db").exists()
 
 
-def test_the_command_prints_the_new_ids_and_what_was_not_copied(
+def test_the_command_prints_the_new_ids_and_copies_one_campaign_where_one_is_named(
     filled: MlflowStore, server_store: MlflowStore, experiment: str, sqlite_folder: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.setenv("TRACKER_DATA_DIR", str(tmp_path / "elsewhere"))
     filled.save_report(experiment, memo())
+    other = f"{experiment}-other"
+    filled.save_campaign(samples.campaign(other))
     capfd.readouterr()
 
-    with pytest.raises(SystemExit) as stop:
-        main(["sync", "--from", sqlite_uri(sqlite_folder / "mlflow.db"), "--tracking-uri", server_store.uri])
+    def copy(*more: str) -> tuple[object, str, str]:
+        source = sqlite_uri(sqlite_folder / "mlflow.db")
+        with pytest.raises(SystemExit) as stop:
+            main(["sync", "--from", source, "--tracking-uri", server_store.uri, *more])
+        said = capfd.readouterr()
+        return stop.value.code, said.out, said.err
 
-    said = capfd.readouterr()
-    assert stop.value.code == 0
-    assert set(said.out.split()) == {run.run_id for run in server_store.query(Query(experiment=experiment))}
-    assert "5 copied" in said.err
-    assert "memos not copied: 1" in said.err
+    code, out, err = copy("--experiment", experiment)
+    (report,) = server_store.reports(experiment)
+    assert code == 0
+    ids = {run.run_id for run in server_store.query(Query(experiment=experiment))}
+    assert set(out.split()) == ids | {report.run_id}
+    assert "6 copied" in err
+    assert server_store.load_campaign(other) is None
+    code, _, err = copy("--experiment", f"{experiment}-othr")
+    assert code == 1
+    assert f"Did you mean '{other}'" in err
+    code, _, err = copy()
+    assert code == 0
+    assert "1 copied" in err
+    assert server_store.load_campaign(other) is not None

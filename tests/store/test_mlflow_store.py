@@ -267,7 +267,7 @@ def test_a_deleted_campaign_is_told_with_how_to_restore_it(
     mlflow_store.save(make_run())
     client_of(mlflow_store).delete_experiment(mlflow_store.experiment_id(experiment))
 
-    with pytest.raises(StoreError, match=r"was deleted in MLflow.*mlflow experiments restore --experiment-id"):
+    with pytest.raises(StoreError, match=r"was deleted, and holds its name.*tracker campaign restore"):
         mlflow_store.save(make_run("another"))
 
 

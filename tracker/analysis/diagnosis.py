@@ -32,7 +32,7 @@ def diagnoses(
 ) -> tuple[Diagnosis, ...]:
     """Return one diagnosis per slow run that can be told apart, speed problems first."""
     found = [*_siblings(observations, references), *_unreachable(costs, observations)]
-    return tuple(sorted(found, key=lambda item: (item.kind != "speed", _load(item.concurrency), item.run_id)))
+    return tuple(sorted(found, key=lambda item: (item.kind != "speed", _load(item.concurrency))))
 
 
 def _siblings(observations: Sequence[Observation], references: Mapping[int | None, Reference]) -> Iterable[Diagnosis]:

@@ -80,7 +80,7 @@ def step_changes(runs: Sequence[StoredRun], *, window: Window, priors: Priors) -
     """
     usable = [run for run in runs if _usable(run.record) and run.record.provenance.logged_at < window.until]
     usable = _without_superseded(usable)
-    series = list(_all_series(sorted(usable, key=lambda run: (run.record.measured_at, run.run_id))))
+    series = list(_all_series(sorted(usable, key=lambda run: (run.record.measured_at, run.record.record_id))))
     found: list[tuple[bool, float, StepChange]] = []
     for one in series:
         for start, quantity, cuts in _jumps(one, priors):

@@ -64,7 +64,8 @@ def select(runs: Sequence[StoredRun], *, window: Window, baseline_run: str | Non
     Raises:
         InputError: `baseline_run` is not among the runs, or speculates.
     """
-    ordered = sorted(runs, key=lambda run: (run.record.measured_at, run.run_id))
+    # Of runs measured at one moment the record decides: the id is the store's, and another one in every store.
+    ordered = sorted(runs, key=lambda run: (run.record.measured_at, run.record.record_id, run.run_id))
     trainings = tuple(run for run in ordered if run.record.kind == "training")
     benchmarks = [run for run in ordered if run.record.kind == "benchmark"]
     later = [run for run in benchmarks if run.record.provenance.logged_at >= window.until]
@@ -146,7 +147,7 @@ def _other_model(first: Checkpoint | None, second: Checkpoint | None) -> bool:
 def _anchor(runs: Sequence[StoredRun], window: Window) -> StoredRun | None:
     fingerprints: dict[tuple[Any, ...], StoredRun] = {}
     for run in runs:
-        fingerprints.setdefault(_fingerprint(run.record), run)
+        fingerprints.setdefault(fingerprint(run.record), run)
     best: tuple[tuple[Any, ...], StoredRun] | None = None
     for anchor in fingerprints.values():
         group = [run for run in runs if difference(anchor, run) is None]
@@ -158,7 +159,8 @@ def _anchor(runs: Sequence[StoredRun], window: Window) -> StoredRun | None:
     return None if best is None else best[1]
 
 
-def _fingerprint(record: RunRecord) -> tuple[Any, ...]:
+def fingerprint(record: RunRecord) -> tuple[Any, ...]:
+    """Return the facts that decide which comparison group a run is of."""
     workload = record.workload
     prompts = None if workload is None else (workload.prompt_set, workload.prompt_set_digest)
     target = None if record.target is None else (record.target.identity, record.target.name)

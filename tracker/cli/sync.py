@@ -12,14 +12,17 @@ from tracker.cli import _context, _options
 @click.command("sync")
 @click.argument("spool", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[SPOOL]")
 @click.option("--from", "source", metavar="URI", help="Copy all runs of this store instead, e.g. sqlite:////PATH.db.")
+@click.option("--experiment", metavar="NAME", help="With --from: only this campaign.")
 @_options.tracking_uri
 @click.pass_context
-def command(ctx: click.Context, /, spool: Path | None, source: str | None, tracking_uri: str | None) -> None:
+def command(
+    ctx: click.Context, /, spool: Path | None, source: str | None, experiment: str | None, tracking_uri: str | None
+) -> None:
     """Send what waits in the spool to the store.
 
     SPOOL is another machine's spool folder, copied here. With --from, all campaigns of
-    another store are copied: their facts, runs, rows, files and corrections; again as often
-    as you like. Run ids go to stdout, one a line.
+    another store are copied: their facts, runs, rows, files, corrections, memos and decisions;
+    again as often as you like. Run ids go to stdout, one a line.
     """
     from tracker.errors import UsageError
     from tracker.workflows.sync import sync_spool
@@ -27,8 +30,10 @@ def command(ctx: click.Context, /, spool: Path | None, source: str | None, track
     if source is not None:
         if spool is not None:
             raise UsageError("SPOOL and --from are two things to send", hint="Give one of them.")
-        _copy(ctx, source, tracking_uri)
+        _copy(ctx, source, experiment, tracking_uri)
         return
+    if experiment is not None:
+        raise UsageError("--experiment goes with --from", hint="The spool is always sent whole.")
     result = sync_spool(_context.session(tracking_uri), spool)
     for outcome in result:
         if outcome.run_id is not None:
@@ -41,14 +46,13 @@ def command(ctx: click.Context, /, spool: Path | None, source: str | None, track
         ctx.exit(1)
 
 
-def _copy(ctx: click.Context, source: str, tracking_uri: str | None) -> None:
+def _copy(ctx: click.Context, source: str, experiment: str | None, tracking_uri: str | None) -> None:
     from collections import Counter
 
     from tracker.workflows.sync import copy_from
 
-    copying = copy_from(_context.session(tracking_uri), source)
     counts: Counter[str] = Counter()
-    for outcome in copying.outcomes:
+    for outcome in copy_from(_context.session(tracking_uri), source, experiment):
         counts[outcome.status] += 1
         if outcome.error is not None:
             click.echo(f"{outcome.status}: {outcome.experiment} / {outcome.name}: {outcome.error}", err=True)
@@ -57,8 +61,6 @@ def _copy(ctx: click.Context, source: str, tracking_uri: str | None) -> None:
         if outcome.run_id is not None:
             click.echo(outcome.run_id)
     click.echo(", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to copy", err=True)
-    if copying.memos:
-        click.echo(f"memos not copied: {copying.memos}; `tracker report` writes them anew", err=True)
     if counts["conflict"] or counts["failed"]:
         ctx.exit(1)
 

@@ -151,3 +151,5 @@ class StoredRun:
     """Link to the run in the MLflow UI; None for an embedded store without a server."""
     requests: tuple[RequestRow, ...] = ()
     """Per-request rows, when asked for."""
+    earlier_ids: tuple[str, ...] = ()
+    """Ids that it had in stores it was copied from, the first one first; memos made there name it by them."""

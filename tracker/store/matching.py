@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from datetime import datetime
@@ -47,8 +48,11 @@ def check_experiment_name(name: str) -> None:
 
 def no_campaign(name: str, known: Iterable[str], *, where: str) -> StoreError:
     """Return the error for a campaign that is not there."""
-    listed = ", ".join(sorted(known)) or "none yet"
-    return StoreError(f"there is no campaign {name!r}", where=where, hint=f"Campaigns here: {listed}")
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    meant = f"Did you mean {close[0]!r}? " if close else ""
+    listed = ", ".join(names) or "none yet"
+    return StoreError(f"there is no campaign {name!r}", where=where, hint=f"{meant}Campaigns here: {listed}")
 
 
 def the_only_run(runs: tuple[StoredRun, ...], wanted: str, *, where: str) -> StoredRun:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ OURS = "tracker.campaign_schema"
 CAMPAIGN = "tracker.campaign"
 CAMPAIGN_SHA256 = "tracker.campaign_sha256"
 CAMPAIGN_PARTS = "tracker.campaign_parts"
+FORMER_NAMES = "tracker.former_names"
+"""Tag: JSON list of the names a campaign had; runs logged under one of them are still the same runs."""
 HOW_TO_READ = (
     "Benchmarks and drafter trainings logged by tracker. One run is one server configuration on one workload; metrics "
     "under `bench/` have the number of streams as their step. Tags `validity` and `finding.*` say which numbers to "
@@ -24,12 +28,15 @@ HOW_TO_READ = (
 )
 
 
-def find_experiments(client: Any) -> dict[str, Any]:
-    """Return all active experiments by name."""
+def find_experiments(client: Any, *, view: int | None = None) -> dict[str, Any]:
+    """Return all experiments by name, which is never there twice: the active ones, or those of MLflow's `ViewType`."""
+    from mlflow.entities import ViewType
+
     found: dict[str, Any] = {}
     token = None
     while True:
-        page = client.search_experiments(max_results=PAGE, page_token=token)
+        wanted = ViewType.ACTIVE_ONLY if view is None else view
+        page = client.search_experiments(view_type=wanted, max_results=PAGE, page_token=token)
         found |= {experiment.name: experiment for experiment in page}
         token = page.token
         if not token:
@@ -71,12 +78,16 @@ def make_experiment(client: Any, name: str, *, root: Path | None, view: Mapping[
         experiment = client.get_experiment_by_name(name)
         if experiment is not None and experiment.lifecycle_stage == "active":
             return experiment
-        identity = "" if experiment is None else f" --experiment-id {experiment.experiment_id}"
-        raise StoreError(
-            f"the campaign {name!r} was deleted in MLflow",
-            where=name,
-            hint=f"Bring it back with `mlflow experiments restore{identity}`, or log under another name",
-        ) from error
+        raise deleted_campaign(name) from error
+
+
+def deleted_campaign(name: str) -> StoreError:
+    """Return the error for a name that a deleted experiment holds: MLflow gives it to no other one."""
+    return StoreError(
+        f"the campaign {name!r} was deleted, and holds its name",
+        where=name,
+        hint=f"Bring it back with `tracker campaign restore {name}`, or use another name",
+    )
 
 
 def keep_campaign(client: Any, experiment: Any, campaign: Campaign) -> None:
@@ -96,8 +107,21 @@ def keep_campaign(client: Any, experiment: Any, campaign: Campaign) -> None:
         client.set_experiment_tag(experiment.experiment_id, "mlflow.note.content", f"**{heading}**\n\n{HOW_TO_READ}")
 
 
+def former_names(experiment: Any) -> tuple[str, ...]:
+    """Return the names that a campaign had, oldest first."""
+    return tuple(json.loads(experiment.tags.get(FORMER_NAMES, "[]")))
+
+
+def keep_former_names(client: Any, experiment: Any, names: Iterable[str]) -> None:
+    """Remember names that a campaign had; those known already stay where they are."""
+    known = former_names(experiment)
+    wanted = tuple(dict.fromkeys((*known, *names)))
+    if wanted != known:
+        client.set_experiment_tag(experiment.experiment_id, FORMER_NAMES, json.dumps(wanted, ensure_ascii=False))
+
+
 def read_campaign(experiment: Any) -> Campaign | None:
-    """Return the facts kept in an experiment's tags; None when there are none.
+    """Return the facts kept in an experiment's tags, under the name it has now; None when there are none.
 
     Raises:
         StoreError: Damaged, or written by a newer tracker.
@@ -111,7 +135,7 @@ def read_campaign(experiment: Any) -> Campaign | None:
         raise StoreError(
             "the campaign's facts are incomplete", where=where, hint="Write them again from campaign.toml (log a run)"
         )
-    return decode_campaign(content, where=where)
+    return dataclasses.replace(decode_campaign(content, where=where), name=experiment.name)
 
 
 def _part_key(index: int) -> str:

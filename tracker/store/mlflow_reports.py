@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ KEY = "tracker.report_key"
 GENERATED_AT = "tracker.report_at"
 DECIDED = "tracker.decision"
 OF_RUN = "tracker.report"
+PARAM = "report."
 MEMO_JSON = "memo.json"
 DECISION_JSON = "decision.json"
 HOW_TO_READ = "The memo is `memo.html` among the artifacts; `memo.json` has every number with its runs and formula."
@@ -41,7 +42,7 @@ def save(client: Any, experiment_id: str, memo: ReportRun) -> str:
     tags = {
         "verdict": memo.verdict,
         NOTE: f"**{memo.headline}**\n\n{HOW_TO_READ}",
-        **{f"report.{key}": value for key, value in memo.params.items()},
+        **{f"{PARAM}{key}": value for key, value in memo.params.items()},
         GENERATED_AT: memo.generated_at.isoformat(),
     }
     client.log_batch(
@@ -71,6 +72,16 @@ def find(client: Any, run_id: str, *, where: str) -> Any:
     if run.info.lifecycle_stage != "active" or not _is_whole(run):
         raise RunNotFoundError(f"the run {run_id} is no memo", where=where, hint="`tracker report` writes memos")
     return run
+
+
+def headline_of(tags: Mapping[str, str]) -> str:
+    """Return the headline that a memo's run shows as its description."""
+    return tags.get(NOTE, "").partition("**\n\n")[0].removeprefix("**")
+
+
+def params_of(tags: Mapping[str, str]) -> dict[str, str]:
+    """Return what a memo's run says of how it was made."""
+    return {key.removeprefix(PARAM): value for key, value in sorted(tags.items()) if key.startswith(PARAM)}
 
 
 def find_all(client: Any, experiment_id: str) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import string
 import time
 from collections.abc import Iterable, Iterator
@@ -100,9 +101,9 @@ class MlflowStore:
 
     def load(self, run: str) -> StoredRun:
         """Return one run; see RunStore."""
+        if len(run) == RUN_ID_LENGTH and set(run) <= set(string.hexdigits):
+            return self._with_id(run)
         with self._errors(f"the run {run!r} could not be read"):
-            if len(run) == RUN_ID_LENGTH and set(run) <= set(string.hexdigits):
-                return self._by_id(run)
             names = {item.experiment_id: name for name, item in self._campaigns().items()}
             found = {item.info.run_id: item for item in self._called(run, list(names))}
             runs = oldest_first(self._stored(item, names[item.info.experiment_id]) for item in found.values())
@@ -188,13 +189,13 @@ class MlflowStore:
     def save_decision(self, report_id: str, decision: bytes) -> None:
         """Keep the decision taken on a memo with it; see RunStore."""
         with self._errors(f"the decision on the memo {report_id} could not be stored"):
-            mlflow_reports.find(self._client, report_id, where=self.uri)
-            mlflow_reports.keep_decision(self._client, report_id, decision)
+            run = self._memo_run(report_id)
+            mlflow_reports.keep_decision(self._client, run.info.run_id, decision)
 
     def report(self, report_id: str) -> StoredReport:
         """Return one memo by the id of its run; see RunStore."""
         with self._errors(f"the memo {report_id} could not be read"):
-            run = mlflow_reports.find(self._client, report_id, where=self.uri)
+            run = self._memo_run(report_id)
             return self._report(run, self._client.get_experiment(run.info.experiment_id).name)
 
     def reports(self, experiment: str) -> tuple[StoredReport, ...]:
@@ -206,6 +207,17 @@ class MlflowStore:
             runs = mlflow_reports.find_all(self._client, campaign.experiment_id)
             found = [self._report(run, experiment) for run in runs]
         return tuple(sorted(found, key=lambda memo: (memo.generated_at, memo.run_id)))
+
+    def _memo_run(self, report_id: str) -> Any:
+        """Return the run of a memo by its id here or where it was copied from."""
+        try:
+            with self._errors(f"the memo {report_id} could not be read"):
+                return mlflow_reports.find(self._client, report_id, where=self.uri)
+        except RunNotFoundError:
+            here = self._copied_from(report_id)
+            if here is None:
+                raise
+            return mlflow_reports.find(self._client, here, where=self.uri)
 
     def _report(self, run: Any, experiment: str) -> StoredReport:
         return mlflow_reports.stored(self._client, run, experiment=experiment, url=self._run_url(run))
@@ -225,6 +237,19 @@ class MlflowStore:
                 return self._confirmed(stored, run, content)
             experiment = experiments.get(record.experiment) or self._make_experiment(record.experiment)
             return self._write(run, content, experiment, half_written=earlier)
+
+    @property
+    def client(self) -> Any:
+        """MLflow's client, connected at its first use.
+
+        Raises:
+            StoreError: The store does not answer or is unsuitable.
+        """
+        return self._client
+
+    def stored(self, run: Any, experiment: str) -> StoredRun:
+        """Return one of MLflow's runs as we read it."""
+        return self._stored(run, experiment)
 
     @property
     def _client(self) -> Any:
@@ -260,11 +285,19 @@ class MlflowStore:
         if stored is None:
             raise ContendedError(f"the run {run.record.name!r} was deleted while it was stored", where=self.uri)
         run_id = str(stored.info.run_id)
-        if stored.data.tags.get(mlflow_write.CONTENT_SHA256) != content:
+        known = stored.data.tags.get(mlflow_write.CONTENT_SHA256)
+        if known != content and known not in self._under_other_names(stored, run):
             raise conflict(self._by_id(run_id), run.record, where=self.uri)
         if stored.info.status == "RUNNING":  # killed between the last two calls
             mlflow_write.finish(self._client, run_id, run.record)
         return run_id
+
+    def _under_other_names(self, stored: Any, run: LoggedRun) -> tuple[str, ...]:
+        """Return the run's digests under the names that the stored run's campaign had: renaming changes no run."""
+        experiment = self._client.get_experiment(stored.info.experiment_id)
+        names = mlflow_experiments.former_names(experiment)
+        runs = (dataclasses.replace(run, record=run.record.replace(experiment=name)) for name in names)
+        return tuple(codec.content_digest(other) for other in runs)
 
     def _write(self, run: LoggedRun, content: str, experiment: Any, *, half_written: list[Any]) -> str:
         campaign = mlflow_experiments.read_campaign(experiment)
@@ -296,6 +329,24 @@ class MlflowStore:
             )
         return self._stored(run, self._client.get_experiment(run.info.experiment_id).name)
 
+    def _with_id(self, run_id: str) -> StoredRun:
+        """Return the run with this id, which may be the one it had in a store it was copied from."""
+        try:
+            with self._errors(f"the run {run_id!r} could not be read"):
+                return self._by_id(run_id)
+        except RunNotFoundError:
+            with self._errors(f"the run {run_id!r} could not be read"):
+                here = self._copied_from(run_id)
+                if here is None:
+                    raise
+                return self._by_id(here)
+
+    def _copied_from(self, run_id: str) -> str | None:
+        """Return the id here of a run or memo that had this one elsewhere; None when there is none."""
+        ids = [item.experiment_id for item in self._campaigns().values()]
+        found = mlflow_read.search(self._client, ids, mlflow_read.earlier_id_condition(run_id))
+        return next((str(run.info.run_id) for run in found), None)
+
     def _called(self, wanted: str, experiment_ids: list[str]) -> Iterable[Any]:
         wanted = storable(wanted)
         conditions = [
@@ -305,16 +356,21 @@ class MlflowStore:
         ]
         if len(wanted) >= MIN_PREFIX and set(wanted) <= set(string.hexdigits):
             conditions.append(f"attributes.run_id LIKE '{wanted.lower()}%'")
+            conditions.append(mlflow_read.earlier_id_condition(wanted))
         for condition in conditions:
             for run in mlflow_read.search(self._client, experiment_ids, condition):
                 tags = run.data.tags
                 names = (tags.get(mlflow_write.RECORD_ID), run.info.run_name, tags.get("tracker.name"))
-                if mlflow_read.is_complete(run) and (wanted in names or run.info.run_id.startswith(wanted.lower())):
+                ids = (run.info.run_id, *mlflow_read.earlier_ids(run))
+                is_meant = wanted in names or any(known.startswith(wanted.lower()) for known in ids)
+                if mlflow_read.is_complete(run) and is_meant:
                     yield run
 
     def _stored(self, run: Any, experiment: str) -> StoredRun:
         record = mlflow_read.read_record(self._client, run, self._cache, experiment=experiment)
-        return StoredRun(run_id=run.info.run_id, record=record, url=self._run_url(run))
+        return StoredRun(
+            run_id=run.info.run_id, record=record, url=self._run_url(run), earlier_ids=mlflow_read.earlier_ids(run)
+        )
 
     def _run_url(self, run: Any) -> str | None:
         if not mlflow_open.is_server(self._full_uri):

@@ -23,6 +23,7 @@ from tracker.store.base import Query, RunStore, StoredReport
 from tracker.store.matching import no_campaign
 from tracker.workflows.files import write_all
 from tracker.workflows.memo_archive import ArchivedMemo, earlier_memos, folder_name, write_index
+from tracker.workflows.memo_ids import named_as_here
 from tracker.workflows.post import Post
 from tracker.workflows.report_run import keep_report, linked
 from tracker.workflows.session import Session
@@ -107,9 +108,7 @@ def write_reports(request: ReportRequest, session: Session) -> ReportResult:
     quiet: list[str] = []
     for experiment in _experiments(request, store):
         runs = store.query(Query(experiment=experiment, logged_until=window.until))
-        # An experiment that holds a trainer's adopted runs alone has nothing to compare; asked for by name it says so.
-        compared = request.experiment is not None or any(run.record.kind == "benchmark" for run in runs)
-        if not compared or not any(run.record.provenance.logged_at >= window.since for run in runs):
+        if not any(run.record.provenance.logged_at >= window.since for run in runs):
             quiet.append(experiment)
             continue
         memo, message = _write(experiment, runs, request, window, session, post)
@@ -162,7 +161,7 @@ def _write(
     result = analysis.analyse(full, campaign=campaign, window=window, baseline_run=baseline, seed=request.seed)
     decision = options.decide(analysis.gather(result, seed=request.seed))
     key = folder_name(experiment, session.now)
-    earlier = earlier_memos(request.out, experiment, store, before=key)
+    earlier = named_as_here(earlier_memos(request.out, experiment, store, before=key), full)
     view = report.build(result, decision, _context(full, earlier, request, window, session))
     page = report.render_html(view)
     content = report.render_json(view)

@@ -7,8 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tracker.errors import UsageError
 from tracker.store import RunStore, Spool, open_store, resolve_uri
+
+if TYPE_CHECKING:
+    from tracker.store.mlflow_store import MlflowStore
 
 SPOOL_VARIABLE = "TRACKER_SPOOL"
 DATA_VARIABLE = "TRACKER_DATA_DIR"
@@ -63,6 +68,19 @@ class Session:
                 self.tracking_uri, environ=self.environ, data_dir=folder, cache_dir=folder / "cache"
             )
         return self._store
+
+    def mlflow_store(self) -> MlflowStore:
+        """Return the same store for what only MLflow can do: campaigns as a whole.
+
+        Raises:
+            UsageError: The session keeps its runs elsewhere (a dry run).
+        """
+        from tracker.store.mlflow_store import MlflowStore
+
+        store = self.store()
+        if not isinstance(store, MlflowStore):
+            raise UsageError(f"{store.uri} keeps no campaigns", hint="Name an MLflow store with --tracking-uri")
+        return store
 
     def describe_store(self) -> str:
         """Return the store's address without credentials, and who chose it."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tracker.errors import InputError, StoreError, UsageError
 from tracker.store import Spool, SyncOutcome, open_store, resolve_uri, sync
-from tracker.store.copying import CopyOutcome, copy_store
+from tracker.store.copying import CopyOutcome, copy_campaign, copy_store
+from tracker.store.matching import no_campaign
+from tracker.store.mlflow_campaign import MlflowCampaign
 from tracker.workflows.session import Session
 
 
@@ -27,22 +28,20 @@ def sync_spool(session: Session, folder: Path | None = None) -> tuple[SyncOutcom
     return sync(session.store(), spool)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copying:
-    """A copy of one store into another, under way."""
+def copy_from(session: Session, uri: str, experiment: str | None = None) -> Iterator[CopyOutcome]:
+    """Yield what becomes of each run, memo and campaign as all are copied from the store at `uri` to the session's.
 
-    outcomes: Iterator[CopyOutcome]
-    """What becomes of each run and of each campaign's facts, as it happens."""
-    memos: int
-    """Memos in the source, which are not copied: they name its runs by their ids there."""
+    What is there already stays as it is. A copied memo names its runs by the ids they had; the store finds them by
+    these.
 
-
-def copy_from(session: Session, uri: str) -> Copying:
-    """Copy all campaigns of the store at `uri` to the session's; what is there already stays as it is.
+    Args:
+        session: Settings of the call, whose store is copied to.
+        uri: Store to copy from.
+        experiment: One campaign; all when None.
 
     Raises:
         UsageError: Both are the same store.
-        StoreError: There is no store at `uri`, or it cannot be used.
+        StoreError: There is no store at `uri`, it cannot be used, or holds no such campaign.
     """
     folder = session.data_folder
     found = resolve_uri(uri, environ={}, data_dir=folder)
@@ -54,6 +53,9 @@ def copy_from(session: Session, uri: str) -> Copying:
             f"{found.shown} would be copied onto itself", hint="Name the store to copy to with --tracking-uri"
         )
     source = open_store(found.uri, environ={}, cache_dir=folder / "cache")
-    memos = sum(len(source.reports(experiment)) for experiment in source.experiments())
     into = open_store(target.uri, environ={}, cache_dir=folder / "cache")
-    return Copying(outcomes=copy_store(source, into), memos=memos)
+    if experiment is None:
+        return copy_store(source, into)
+    if experiment not in (known := source.experiments()):
+        raise no_campaign(experiment, known, where=source.uri)
+    return copy_campaign(MlflowCampaign(source, experiment), into)
