@@ -17,6 +17,7 @@ from tracker.domain.campaign import Campaign
 from tracker.domain.record import RunRecord, StoredRun
 from tracker.errors import InputError
 from tracker.store import Spool
+from tracker.workflows.log_run import LogRequest, log_run
 from tracker.workflows.session import Session
 from tracker.workflows.sweep import SweepOptions, run_sweep
 from tracker.workflows.sweep_check import check_all
@@ -111,6 +112,20 @@ def test_the_command_is_recorded_with_its_prefix_and_its_forcing_variables(tmp_p
         # The server refuses real draft tokens for a tree.
         "SGLANG_SIMULATE_ACC_TOKEN_MODE": "fixed",
     }
+
+
+def test_the_folder_of_a_server_tells_that_its_acceptance_was_forced(tmp_path: Path) -> None:
+    _models(tmp_path)
+    secret = 'environment = { HF_TOKEN = "hf_abcdefghijklmnopqrstuvwx" }\n'
+    _swept(tmp_path, f'{SERVER}{secret}shape = "3-1-4"\nsimulated_accept_length = 2\n')
+    folder = tmp_path / "out" / "servers" / "a"
+
+    request = LogRequest(inputs=(folder,), dry_run=True)
+    (logged,) = log_run(request, Session(now=NOW, environ=dict(os.environ), cwd=tmp_path)).outcomes
+
+    assert logged.record.speculation is not None
+    assert logged.record.speculation.simulated_accept_length == 2
+    assert "hf_abc" not in (folder / "argv.json").read_text()
 
 
 def test_a_chain_is_forced_with_its_own_drafts(tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ def keep(outcome: Outcome, folder: Path) -> dict[str, bytes]:
     Raises:
         InputError: The folder cannot be written.
     """
-    files = {"argv.json": json.dumps(list(redact_argv(outcome.argv)), ensure_ascii=False).encode()}
+    launch = (*_settings(outcome.arm.environment), *outcome.argv)
+    files = {"argv.json": json.dumps(list(redact_argv(launch)), ensure_ascii=False).encode()}
     if outcome.live is not None:
         files |= {name: body for name, body in outcome.live.bodies.items() if name != "models.json"}
     if outcome.log is not None:
@@ -153,6 +154,11 @@ def with_neighbours(run: ImportedRun, *, before: Mapping[int, float], after: Map
         return dataclasses.replace(item, extra=extra)
 
     return dataclasses.replace(run, measurements=tuple(cell(item) for item in run.measurements))
+
+
+def _settings(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words that set a server's variables: some change what is measured, and no server tells them."""
+    return ("env", *(f"{name}={value}" for name, value in environment.items())) if environment else ()
 
 
 def _server_facts(outcome: Outcome) -> ServerFacts:
