@@ -261,7 +261,8 @@ def _ask_undecided(reading: Reading) -> tuple[Rich, list[Rich]]:
         rich("Approve ", price, " of measuring before deciding?") if price else rich("Measure again before deciding?")
     )
     words = deployed_words(reading)
-    stays = rich("Production stays on what is deployed now: ", words, ".") if words else _now(reading)
+    link = ", which is " if ":" in words.text else ": "
+    stays = rich(f"Production stays on what is deployed now{link}", words, ".") if words else _now(reading)
     return lead, [stays, rich("At worst the time is lost.")]
 
 

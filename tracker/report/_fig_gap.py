@@ -94,6 +94,8 @@ def _answer(reading: Reading, points: Sequence[Point]) -> Rich:
     clear = [run for run, value in needs.items() if value <= 0]
     if clear:
         count = number(str(len(clear)), len(clear), "rows with accept_length above break_even", clear)
+        if len(needs) == 1:
+            return rich("The only one yields more tokens a step than it must.")
         total = number(str(len(needs)), len(needs), "rows with a break-even", needs)
         return rich(
             count,

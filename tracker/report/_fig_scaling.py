@@ -250,7 +250,8 @@ def _source(reading: Reading, fit: ScalingFit) -> Rich:
             "1 - variance of the slope given the data / variance of its prior",
             tuple(point.run_id for point in fit.points),
         )
-        parts += [share, " of the slope comes from these runs, the rest from published drafters."]
+        rest = "" if fit.data_share >= 0.995 else ", the rest from published drafters"
+        parts += [share, f" of the slope comes from these runs{rest}."]
     elif fit.reason:
         parts += [sentence(quote(capital(fit.reason), "scaling.reason"))]
     return rich(*parts, " ", reading.names.runs(tuple(point.run_id for point in fit.points)))

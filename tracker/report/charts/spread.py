@@ -7,7 +7,7 @@ from tracker.report.charts.scale import Scale
 from tracker.report.figures_spread import SpreadData, SpreadGroup, SpreadRow
 
 _LINE = 22
-_LEFT, _RIGHT = 44.0, 88.0  # names to the left of the bars, values to their right
+_LEFT, _RIGHT = 44.0, 82.0  # names to the left of the bars, values to their right
 
 
 def draw_spread(data: SpreadData) -> Drawing:
