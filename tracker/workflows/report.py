@@ -108,7 +108,9 @@ def write_reports(request: ReportRequest, session: Session) -> ReportResult:
     quiet: list[str] = []
     for experiment in _experiments(request, store):
         runs = store.query(Query(experiment=experiment, logged_until=window.until))
-        if not any(run.record.provenance.logged_at >= window.since for run in runs):
+        # An experiment that holds a trainer's adopted runs alone has nothing to compare; asked for by name it says so.
+        compared = request.experiment is not None or any(run.record.kind == "benchmark" for run in runs)
+        if not compared or not any(run.record.provenance.logged_at >= window.since for run in runs):
             quiet.append(experiment)
             continue
         memo, message = _write(experiment, runs, request, window, session, post)
