@@ -18,7 +18,7 @@ from tracker.load.openai_route import OpenAIRoute
 from tracker.load.sglang_route import SglangRoute
 
 
-def _expected(text: str) -> dict[str, Any]:
+def expected_counts(text: str) -> dict[str, Any]:
     """Return the counts that the fake engine gives for a prompt, computed here once more."""
     seed = int(hashlib.sha256(text.encode()).hexdigest(), 16)
     tokens, steps, accepted_total = 1, 0, 0
@@ -44,7 +44,7 @@ def test_every_count_is_the_servers_own(streams: int, stream: bool) -> None:
         }
         for answer in result.answers
     }
-    assert counted == {prompt.text: _expected(prompt.text) for prompt in PROMPTS}
+    assert counted == {prompt.text: expected_counts(prompt.text) for prompt in PROMPTS}
     assert {answer.counts.output_tokens for answer in result.answers if answer.counts} == {24}
 
 
@@ -153,7 +153,7 @@ def test_drafts_on_sglangs_openai_routes_are_its_own_counts() -> None:
             result = load(url, OpenAIRoute(model="fake", chat=chat, sglang=True), stream=stream)
 
             counts = {answer.prompt.text: answer.counts for answer in result.answers}
-            for text, expected in ((prompt.text, _expected(prompt.text)) for prompt in PROMPTS):
+            for text, expected in ((prompt.text, expected_counts(prompt.text)) for prompt in PROMPTS):
                 assert {name: getattr(counts[text], name) for name in expected} == expected
 
 

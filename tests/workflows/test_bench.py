@@ -7,46 +7,22 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.fakes.servers import EAGLE3, free_port, serving
+from tests.workflows.benching import PROMPTS, bench, plan
 from tracker.errors import InputError, ServerError
-from tracker.load.answers import Sampling
-from tracker.load.prompts import Prompt, PromptSet
 from tracker.store import Spool
-from tracker.workflows.bench import BenchOutcome, BenchRequest, run_bench
-from tracker.workflows.bench_plan import BenchPlan, Load
+from tracker.workflows.bench import BenchRequest, run_bench
+from tracker.workflows.bench_plan import Load
 from tracker.workflows.bench_precision import half_width
 from tracker.workflows.session import Session
-
-PROMPTS = PromptSet(
-    name="test", prompts=tuple(Prompt(text=f"secret text {index}", category="ab"[index % 2]) for index in range(8))
-)
-
-
-def _plan(**changes: Any) -> BenchPlan:
-    options: dict[str, Any] = {
-        "prompts": PROMPTS,
-        "loads": (Load(concurrency=1, requests=8), Load(concurrency=4, requests=16)),
-        "sampling": Sampling(max_output_tokens=12),
-        "warmup_requests": 2,
-        "timeout_s": 5.0,
-    }
-    return BenchPlan(**{**options, **changes})
-
-
-def _bench(url: str, folder: Path, **changes: Any) -> BenchOutcome:
-    session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=folder)
-    request = BenchRequest(url=url, plan=_plan(**changes), spool=folder / "spool", out=folder / "out")
-    (outcome,) = run_bench(request, session, on_progress=lambda _: None)
-    return outcome
 
 
 def test_a_run_holds_exact_counts_per_load_repeat_and_category(tmp_path: Path) -> None:
     with serving(*EAGLE3) as url:
-        record = _bench(url, tmp_path, repeats=2).record
+        record = bench(url, tmp_path, repeats=2).record
 
     one, four = record.pooled()
     assert (one.requests_completed, one.output_tokens, one.prompts) == (16, 192, 8)
@@ -66,7 +42,7 @@ def test_a_run_holds_exact_counts_per_load_repeat_and_category(tmp_path: Path) -
 
 def test_the_spooled_run_is_the_record_and_holds_no_prompt(tmp_path: Path) -> None:
     with serving() as url:
-        outcome = _bench(url, tmp_path)
+        outcome = bench(url, tmp_path)
 
     assert outcome.spooled is not None
     run = Spool(tmp_path / "spool").read(outcome.spooled)
@@ -81,7 +57,7 @@ def test_the_spooled_run_is_the_record_and_holds_no_prompt(tmp_path: Path) -> No
 
 def test_a_streamed_sample_gives_latencies_and_leaves_the_counts_alone(tmp_path: Path) -> None:
     with serving(*EAGLE3, FAKE_STEP_MS="2") as url:
-        record = _bench(url, tmp_path, streamed_fraction=0.25).record
+        record = bench(url, tmp_path, streamed_fraction=0.25).record
 
     one, four = record.pooled()
     assert one.extra["streamed_requests"] == 2
@@ -96,7 +72,7 @@ def test_a_streamed_sample_gives_latencies_and_leaves_the_counts_alone(tmp_path:
 
 def test_the_openai_route_is_taken_for_a_server_that_is_not_sglang(tmp_path: Path) -> None:
     with serving() as url:
-        record = _bench(url, tmp_path, route="openai").record
+        record = bench(url, tmp_path, route="openai").record
 
     assert record.tags["bench.route"] == "openai"
     assert record.pooled()[0].output_tokens == 96
@@ -104,14 +80,14 @@ def test_the_openai_route_is_taken_for_a_server_that_is_not_sglang(tmp_path: Pat
 
 def test_foreign_traffic_is_found_by_the_servers_own_counter(tmp_path: Path) -> None:
     with serving(FAKE_MODE="foreign:5") as url:
-        record = _bench(url, tmp_path).record
+        record = bench(url, tmp_path).record
 
     assert "SERVER_COUNTERS_DISAGREE" in {finding.code for finding in record.findings}
 
 
 def test_without_foreign_traffic_the_counters_agree(tmp_path: Path) -> None:
     with serving(*EAGLE3) as url:
-        record = _bench(url, tmp_path, repeats=2).record
+        record = bench(url, tmp_path, repeats=2).record
 
     assert "SERVER_COUNTERS_DISAGREE" not in {finding.code for finding in record.findings}
 
@@ -120,7 +96,7 @@ def test_each_rate_of_an_open_loop_is_a_run_of_its_own(tmp_path: Path) -> None:
     loads = (Load(rate_per_s=80, requests=8), Load(rate_per_s=160, requests=8))
     session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=tmp_path)
     with serving() as url:
-        request = BenchRequest(url=url, plan=_plan(loads=loads), spool=tmp_path / "spool", name="x")
+        request = BenchRequest(url=url, plan=plan(loads=loads), spool=tmp_path / "spool", name="x")
         outcomes = run_bench(request, session, on_progress=lambda _: None)
 
     assert [item.record.name for item in outcomes] == ["x at 80 requests/s", "x at 160 requests/s"]
@@ -130,14 +106,14 @@ def test_each_rate_of_an_open_loop_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 def test_repeats_stop_once_the_throughput_is_known_well_enough(tmp_path: Path) -> None:
     with serving(FAKE_STEP_MS="2") as url:
-        record = _bench(url, tmp_path, repeats=20, precision=0.5, loads=(Load(concurrency=1, requests=8),)).record
+        record = bench(url, tmp_path, repeats=20, precision=0.5, loads=(Load(concurrency=1, requests=8),)).record
 
     assert len({cell.repeat for cell in record.measurements if cell.repeat is not None}) == 3
 
 
 def test_a_budget_ends_the_repeats(tmp_path: Path) -> None:
     with serving(FAKE_STEP_MS="2") as url:
-        record = _bench(url, tmp_path, repeats=50, budget_s=0.5).record
+        record = bench(url, tmp_path, repeats=50, budget_s=0.5).record
 
     assert len({row.repeat for row in record.measurements if row.repeat is not None}) < 10
 
@@ -150,14 +126,14 @@ def test_half_the_interval_is_students_t_over_repeats() -> None:
 
 def test_a_server_that_answers_nothing_is_an_error_that_says_how(tmp_path: Path) -> None:
     with serving(FAKE_MODE="http500:1") as url, pytest.raises(InputError, match="no request was answered: HTTP 500"):
-        _bench(url, tmp_path)
+        bench(url, tmp_path)
 
     assert not (tmp_path / "spool").exists()
 
 
 def test_an_address_without_a_server_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match="nothing answers"):
-        _bench(f"http://127.0.0.1:{free_port()}", tmp_path)
+        bench(f"http://127.0.0.1:{free_port()}", tmp_path)
 
 
 BLOCKED = ("mlflow", "pandas", "pyarrow", "platformdirs", "jinja2", "scipy", "plotly", "matplotlib", "css_inline",

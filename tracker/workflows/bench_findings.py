@@ -9,6 +9,7 @@ from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement
 from tracker.load.answers import Answer
 from tracker.load.client import FAST_TRANSPORT, transport_name
+from tracker.workflows import bench_sampling
 from tracker.workflows.bench_counters import TOLERANCE_FRACTION, agree
 from tracker.workflows.bench_measured import Measured, PassRecord
 from tracker.workflows.bench_plan import BenchPlan
@@ -21,7 +22,7 @@ def findings(measured: Measured, plan: BenchPlan) -> tuple[Finding, ...]:
     """Return what was wrong with the measuring itself."""
     found = [_bottleneck(item) for item in measured.kept]
     more = (_counters(measured), _steps(measured), _short(measured, plan), _unflushed(measured))
-    return tuple(item for item in (*found, *more) if item is not None)
+    return tuple(item for item in (*found, *more, *bench_sampling.findings(measured)) if item is not None)
 
 
 def _bottleneck(item: PassRecord) -> Finding | None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from tracker.errors import ServerError
 from tracker.load.answers import Answer, Route
 from tracker.load.control import Control
-from tracker.load.counters import read_counters
+from tracker.load.counters import ServerCounters, read_counters
 from tracker.load.generator import MAX_OPEN_STREAMS, LoadGenerator, PassResult
 from tracker.load.openai_route import OpenAIRoute
 from tracker.load.prompts import Prompt
@@ -110,7 +110,6 @@ class _Passes:
         for repeat in range(first_repeat, first_repeat + self._plan.repeats):
             for load in self._plan.loads:
                 item = self._pass(load, repeat)
-                self._measured.passes.append(item)
                 if item.result.ended_early is not None:
                     self._measured.ended_early = f"{item.result.ended_early} at {load}, repeat {repeat}"
                     return
@@ -165,9 +164,15 @@ class _Passes:
             result = self._generator.open_loop(requests, rate_per_s=load.rate_per_s, seed=seed, on_answer=on_answer)
         else:
             result = self._generator.closed_loop(requests, streams=load.concurrency or 1, on_answer=on_answer)
-        after = None if before is None else read_counters(self._control.metrics())
-        counters = None if before is None or after is None else after.since(before)
-        return PassRecord(load=load, repeat=repeat, result=result, counters=counters)
+        counters: ServerCounters | None = None
+        try:
+            after = None if before is None else read_counters(self._control.metrics())
+            counters = None if before is None or after is None else after.since(before)
+        finally:
+            # Also when Ctrl-C comes while the counters are read: the pass is whole without them.
+            item = PassRecord(load=load, repeat=repeat, result=result, counters=counters)
+            self._measured.passes.append(item)
+        return item
 
     def _request(self, prompt: Prompt, *, stream: bool) -> Request:
         sampling = self._plan.sampling

@@ -44,7 +44,8 @@ def to_run(
         if item.whole
     ]
     cells = _cells.build(rows, passes)
-    measurements = tuple(_with_client(with_counters(cell, measured.kept), measured) for cell in cells.measurements)
+    plain = tuple(_with_client(cell, measured) for cell in cells.measurements)
+    measurements = tuple(with_counters(cell, measured.kept) for cell in plain)
     identities = [finding for cell in measurements for finding in _identities.check(cell)]
     return ImportedRun(
         name=name,
@@ -61,6 +62,7 @@ def to_run(
         missing=measured.ended_early,
         tags={
             **told.pop("tags", {}), "bench.route": measured.route, "bench.client": transport_name(),
+            **({"bench.acceptance": "server counters"} if measurements != plain else {}),
             **({"bench.cache_flushed": str(measured.flushed).lower()} if measured.flushed is not None else {}),
         },
         **told,

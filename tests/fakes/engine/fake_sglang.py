@@ -12,6 +12,7 @@ chosen by variables:
                       streams only: cut (without its end), malformed_middle, half_char_middle, error_middle, after_done,
                       foreign (somebody else's tokens counted); comma-separated `mode:every` for every n-th request;
                       a prompt that begins with `fail:MODE ` fails in this way alone
+    FAKE_STEPS_FACTOR the server's own counter of verify steps is wrong by this factor
     FAKE_IGNORE_TERM  1: only SIGKILL ends it
 
 SGLANG_SIMULATE_ACC_LEN forces the accept length, as it does in SGLang.
@@ -146,7 +147,7 @@ class Fake:
         self.output_tokens += info["completion_tokens"]
         if self.algorithm:
             histogram = info["spec_correct_drafts_histogram"]
-            self.drafts["steps"] += info["spec_verify_ct"]
+            self.drafts["steps"] += info["spec_verify_ct"] * int(os.environ.get("FAKE_STEPS_FACTOR", "1"))
             self.drafts["accepted"] += info["spec_num_correct_drafts"]
             self.drafts["proposed"] += info["spec_num_proposed_drafts"]
             for place in range(self.num_steps):
