@@ -146,6 +146,46 @@ def test_loads_that_mean_nothing_are_refused(cli: Cli, text: str) -> None:
     assert "--concurrency" in done.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--timeout", "0s"], "leaves no time"),
+        (["--budget", "0m"], "leaves no time"),
+        (["--thinking", "on"], "none is used"),
+        (["--thinking", "off", "--route", "openai"], "none is used"),
+        (["--rate", "0"], "--rate"),
+    ],
+)
+def test_options_of_bench_that_mean_nothing_are_refused_with_advice(cli: Cli, arguments: list[str], words: str) -> None:
+    done = cli("bench", "http://127.0.0.1:1", *arguments)
+
+    assert done.code == 2
+    assert words in done.err
+    assert "next:" in done.err
+
+
+def test_an_address_with_the_openai_path_is_the_servers(cli: Cli) -> None:
+    with serving(*EAGLE3) as url:
+        done = cli("bench", f"{url.removeprefix('http://')}/v1/", "--requests", "4", "--concurrency", "1",
+                   "--output-tokens", "8", "--repeats", "1", "--dry-run", "--json")  # fmt: skip
+
+    assert done.code == 0, done.err
+    assert json.loads(done.out)[0]["record"]["tags"]["bench.route"] == "sglang"
+    assert "by position" in done.err
+
+
+def test_a_huge_data_set_is_cut_and_the_record_names_what_was_sent(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "huge.jsonl"
+    path.write_text("".join(json.dumps({"prompt": f"p {index}"}) + "\n" for index in range(700)))
+    arguments = ["--prompts", path, "--concurrency", "64", "--output-tokens", "2", "--repeats", "1", "--dry-run"]
+    with serving() as url:
+        done = cli("bench", url, *arguments, "--json")
+
+    record = json.loads(done.out)[0]["record"]
+    assert "500 of the 700 prompts in huge are sent" in done.err
+    assert record["workload"]["prompts"] == record["measurements"][0]["prompts"] == 500
+
+
 def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path) -> None:
     with serving(*EAGLE3, FAKE_STEP_MS="4") as url:
         process = subprocess.Popen(

@@ -55,6 +55,15 @@ def test_prompts_of_known_data_sets_are_read(tmp_path: Path, item: object, text:
     assert found.name == "p"
 
 
+def test_conversations_without_a_user_are_left_out_as_in_sharegpts_own_file(tmp_path: Path) -> None:
+    spoken = {"id": "a", "conversations": [{"from": "gpt", "value": "yo"}, {"from": "human", "value": "hi"}]}
+    items = [{"id": "b", "conversations": []}, spoken, {"id": "c", "conversations": [{"from": "gpt", "value": "x"}]}]
+    path = tmp_path / "ShareGPT_V3.json"
+    path.write_text(json.dumps(items))
+
+    assert [item.text for item in read_prompts(path).prompts] == ["hi"]
+
+
 def test_a_json_list_is_read_like_lines(tmp_path: Path) -> None:
     path = tmp_path / "sharegpt.json"
     path.write_text(json.dumps([{"prompt": "a"}, {"prompt": "b"}], indent=1))
