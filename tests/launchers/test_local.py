@@ -165,6 +165,34 @@ def test_one_server_that_fails_does_not_hold_up_the_other(tmp_path: Path) -> Non
     assert sorted(seen) == ["bad", "good"]
 
 
+@pytest.mark.parametrize("after_s", [0.0, 0.03, 0.06, 0.1, 0.2])
+def test_a_server_stopped_while_it_starts_is_not_left_behind(tmp_path: Path, after_s: float) -> None:
+    server, url, _log = _start(tmp_path, FAKE_IGNORE_TERM="1")
+    time.sleep(after_s)
+
+    server.stop(0.2)
+    time.sleep(1.0)
+
+    assert not _healthy(url)
+    assert server.exit_code() is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("RuntimeError: No accelerator (CUDA, XPU, HPU, NPU, MUSA, MPS) or platform plugin is available.", "no_device"),
+        ("RuntimeError: No CUDA GPUs are available", "no_device"),
+        ("/usr/bin/python3: No module named sglang", "not_found"),
+        ("(ModuleNotFoundError: No module named 'sglang')", "not_found"),
+    ],
+)
+def test_what_a_machine_lacks_is_named(tmp_path: Path, line: str, kind: str) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(f"Traceback (most recent call last):\n{line}\n")
+
+    assert explain(log, exit_code=1).kind == kind
+
+
 def test_a_process_that_the_system_killed_points_at_memory(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     log.write_text("Loading weights\n")

@@ -312,6 +312,24 @@ def test_a_baseline_that_does_not_come_up_is_an_error_and_leaves_no_server(campa
     assert _left_over(campaign) == []
 
 
+def test_a_first_baseline_that_does_not_come_up_stops_the_sweep_before_it_costs_more(campaign: Campaign) -> None:
+    campaign.write(server("a"), baseline='[sweep.baseline]\nenvironment = {FAKE_FAIL_START = "crash"}\n')
+
+    with pytest.raises(ServerError, match="baseline did not come up") as caught:
+        campaign.run()
+
+    assert caught.value.hint
+    assert set(campaign.records()) == {"baseline-1"}
+
+
+def test_a_server_that_fails_the_same_way_twice_is_two_runs(campaign: Campaign) -> None:
+    campaign.write(server("a", more='environment = {FAKE_FAIL_START = "oom"}'))
+
+    ids = {campaign.run(retry_failed=True).records[0].record_id for _ in range(2)}
+
+    assert len(ids) == 2
+
+
 def test_the_users_own_benchmark_can_measure_instead(campaign: Campaign) -> None:
     script = campaign.folder / "own.py"
     script.write_text(
@@ -346,6 +364,25 @@ def test_a_signal_to_the_command_ends_every_server_and_the_next_call_goes_on(
     file = campaign.folder / "campaign.toml"
     file.write_text(file.read_text().replace('FAKE_STEP_MS = "8"', 'FAKE_STEP_MS = "0.2"'))
     assert set(campaign.records()) <= {"a", "b", "baseline-1"}
+
+
+@pytest.mark.slow
+def test_a_second_interrupt_ends_servers_that_do_not_listen_at_once(campaign: Campaign) -> None:
+    variables = {"FAKE_STEP_MS": "8", "FAKE_IGNORE_TERM": "1"}
+    campaign.write(server("a"), baseline=RESIDENT, environment=variables)
+    file = campaign.folder / "campaign.toml"
+    file.write_text(file.read_text().replace("stop_grace_s = 2", "stop_grace_s = 300"))
+    process = _command(campaign)
+    _wait_for(campaign, "requests", process)
+
+    process.send_signal(signal.SIGINT)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=40)
+
+    assert process.returncode == 130, told
+    assert "ending servers at once" in told
+    assert _left_over(campaign) == []
 
 
 def test_killing_the_command_leaves_no_server(campaign: Campaign) -> None:

@@ -59,7 +59,10 @@ def test_the_built_in_prompts_and_closed_loops_are_the_default(tmp_path: Path) -
     [
         ("", "names no server"),
         ('[[sweep.servers]]\nname = "a"\nshape = "3-1"\n', "STEPS-TOPK-DRAFT_TOKENS"),
-        ('[[sweep.servers]]\nname = "a"\nflag = "--x"\n', r"unknown key sweep\.servers\.flag"),
+        ('[[sweep.servers]]\nname = "a"\nflag = "--x"\n', r"'flag' at \[sweep\.servers\]\. Did you mean 'flags'"),
+        ('health_timeout = 3\n[[sweep.servers]]\nname = "a"\n', "Did you mean 'health_timeout_s'"),
+        ('[sweep.workload]\nconcurrency = [1]\n[[sweep.servers]]\nname = "a"\n', "Did you mean 'concurrencies'"),
+        ('launcher = "slrum"\n[[sweep.servers]]\nname = "a"\n', "no launcher 'slrum'. Did you mean 'slurm'"),
         ('[[sweep.servers]]\nname = "a"\n[[sweep.servers]]\nname = "a"\n', "two servers are called 'a'"),
         ('[[sweep.servers]]\nname = "a/b"\n', "cannot name a folder"),
         ('[sweep.axes]\nspeed = ["x"]\n', "unknown axis 'speed'"),
@@ -73,6 +76,34 @@ def test_a_mistake_is_named_with_advice(tmp_path: Path, sweep: str, words: str) 
 
     assert caught.value.hint
     assert str(tmp_path) in (caught.value.where or "")
+
+
+def test_a_misspelt_table_is_named_with_what_was_probably_meant(tmp_path: Path) -> None:
+    (tmp_path / "campaign.toml").write_text(f"{HEAD}[sweeep]\n")
+
+    with pytest.raises(InputError, match="Did you mean 'sweep'"):
+        read_sweep(tmp_path)
+
+
+@pytest.mark.parametrize("path", ["/nowhere/d", "./nowhere", "~/nowhere-at-all", "a/b/c", "models/d9"])
+def test_a_drafter_that_can_only_be_a_path_and_is_not_there_is_refused_before_launch(tmp_path: Path, path: str) -> None:
+    (tmp_path / "models" / "t").mkdir(parents=True)
+    plan = _read(tmp_path, f'[[sweep.servers]]\nname = "a"\ndrafter = "{path}"\nalgorithm = "NGRAM"\n')
+
+    (checked,) = check_all(plan)
+
+    assert [finding.code for finding in checked.refused_by] == ["MODEL_PATH_NOT_FOUND"]
+    assert "--models" in (checked.refused_by[0].fix or "")
+
+
+@pytest.mark.parametrize(
+    ("sweep", "path"),
+    [("", "owner/name"), ("", "gpt2"), ('launcher = "template"\ntemplate = "ssh -tt gpu {command}"\n', "/nowhere/d")],
+)
+def test_a_hub_id_or_another_machines_path_is_left_alone(tmp_path: Path, sweep: str, path: str) -> None:
+    plan = _read(tmp_path, f'{sweep}[[sweep.servers]]\nname = "a"\ndrafter = "{path}"\nalgorithm = "NGRAM"\n')
+
+    assert check_all(plan)[0].refused_by == ()
 
 
 def test_a_campaign_without_a_sweep_is_an_error_with_advice(tmp_path: Path) -> None:

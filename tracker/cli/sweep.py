@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracker.workflows.sweep_plan import SweepPlan
 
 LINT_EXIT = 3
+FAILED_EXIT = 1
 INTERRUPT_EXIT = 130
 
 
@@ -67,7 +68,7 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
     CAMPAIGN is a campaign.toml or its folder. A server whose flags do not fit its checkpoint is refused and recorded as
     such. An interrupted sweep goes on where it stopped when it is called again. With --budget the next server is chosen
     by expected improvement, under the analysis that the memo uses. Run ids, or with --spool the paths of the records,
-    go to stdout. Exits with 3 when a server was refused.
+    go to stdout. Exits with 3 when a server was refused, with 1 when none could be measured.
     """
     from tracker.workflows.sweep_check import check_all
     from tracker.workflows.sweep_estimate import estimate
@@ -87,6 +88,8 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
         ctx.exit(INTERRUPT_EXIT)
     if any((record.validity_reason or "").startswith("refused") for record in result.records):
         ctx.exit(LINT_EXIT)
+    if result.records and all(record.validity == "invalid" for record in result.records):
+        ctx.exit(FAILED_EXIT)
 
 
 def _run(plan: SweepPlan, options: dict[str, Any]) -> SweepResult:
@@ -122,7 +125,10 @@ def _ranking(plan: SweepPlan, checks: tuple[Checked, ...], options: dict[str, An
 
 def _tell(result: SweepResult, ids: list[str], spool: Path | None, *, as_json: bool) -> None:
     if result.before:
-        click.echo(f"{result.before} done by an earlier call", err=True)
+        failed = f", {len(result.failed_before)} of them failed or refused" if result.failed_before else ""
+        click.echo(f"{result.before} done by an earlier call{failed}", err=True)
+    if result.failed_before:
+        click.echo(f"try again with --retry-failed: {', '.join(result.failed_before)}", err=True)
     if result.left:
         click.echo(f"left for the next call: {', '.join(result.left)}", err=True)
     if as_json:

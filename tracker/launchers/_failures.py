@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-FailureKind = Literal["out_of_memory", "port_in_use", "crash", "hang", "not_found"]
+FailureKind = Literal["out_of_memory", "port_in_use", "no_device", "crash", "hang", "not_found"]
 TAIL_BYTES = 64 * 2**10
 SHOWN_LINES = 12
 
@@ -20,6 +20,19 @@ _SIGNS: tuple[tuple[FailureKind, re.Pattern[str], str], ...] = (
         "out of memory on the device",
     ),
     ("port_in_use", re.compile(r"[Aa]ddress already in use|port \d+ is (?:already )?in use"), "its port was in use"),
+    (
+        "no_device",
+        re.compile(
+            r"No CUDA GPUs are available|No accelerator \(|Failed to infer device type|not compiled with CUDA"
+            r"|Found no NVIDIA driver"
+        ),
+        "no GPU was found where it was started (nvidia-smi and CUDA_VISIBLE_DEVICES there tell more)",
+    ),
+    (
+        "not_found",
+        re.compile(r"No module named '?(?:sglang|vllm)\b"),
+        "the engine is not installed in the Python that launched it",
+    ),
     (
         "not_found",
         re.compile(r"No such file or directory: '(?!/dev/shm)|is not a local folder and is not a valid model"),

@@ -22,14 +22,13 @@ STOP_FILE = "stop"
 _POLL_S = 0.2
 
 
-def serve(spec: LaunchSpec, mailbox: Path, *, lease_s: float, grace_s: float) -> int:
+def serve(spec: LaunchSpec, mailbox: Path, *, lease_s: float) -> int:
     """Run a server and return its exit code.
 
     Args:
         spec: The server.
         mailbox: Folder shared with whoever submitted the job.
         lease_s: Seconds without a renewed lease after which the server is ended.
-        grace_s: Seconds a server may take to end before it is killed.
 
     Raises:
         ServerError: The command cannot be run, or the log cannot be written.
@@ -37,7 +36,7 @@ def serve(spec: LaunchSpec, mailbox: Path, *, lease_s: float, grace_s: float) ->
     if (mailbox / STOP_FILE).exists():  # told while it was queued
         write_state(mailbox, exit_code=-signal.SIGTERM)
         return 0
-    server = start_guarded(spec, spec.argv, grace_s=grace_s)
+    server = start_guarded(spec, spec.argv)
     told = False
 
     def on_signal(*_: object) -> None:
@@ -53,7 +52,7 @@ def serve(spec: LaunchSpec, mailbox: Path, *, lease_s: float, grace_s: float) ->
             time.sleep(_POLL_S)
     finally:
         code = server.exit_code()
-        server.stop(grace_s)
+        server.stop(spec.grace_s)
         write_state(mailbox, exit_code=server.exit_code() if code is None else code)
     return code or 0
 

@@ -27,6 +27,8 @@ class LaunchSpec:
     """File for everything that it prints."""
     template: str | None = None
     """Command template around the server's command, for launchers that use one."""
+    grace_s: float = 15.0
+    """Seconds it may take to end before it is killed."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """`[sweep.launcher_options]`, for launchers that take some."""
 
@@ -52,6 +54,10 @@ class RunningServer(Protocol):
 
     def stop(self, grace_s: float) -> None:
         """End it and all its processes: ask, wait up to `grace_s`, then force. Doing it twice is harmless."""
+        ...
+
+    def kill(self) -> None:
+        """End it without waiting for anything; returns at once."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,16 +11,16 @@ from pathlib import Path
 from tracker.errors import ServerError
 from tracker.launchers.base import LaunchSpec
 
-DEFAULT_GRACE_S = 15.0
+_GUARD_S = 5.0
 _GUARD = Path(__file__).with_name("_guard.py")
 
 
 class LocalServer:
     """A guarded process group."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pipe: int, grace_s: float) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pipe: int) -> None:
         """Hold the guard's process and the pipe that keeps it alive."""
-        self._process, self._pipe, self._grace_s = process, pipe, grace_s
+        self._process, self._pipe = process, pipe
 
     def host(self, configured: str) -> str | None:
         """Return the host that campaign.toml names: this machine, or where a template leads."""
@@ -36,19 +37,31 @@ class LocalServer:
             self._process.terminate()
 
     def stop(self, grace_s: float) -> None:
-        """End the server; the guard forces it after its own grace, and is itself forced if it hangs."""
+        """End the server; after `grace_s` the guard is told to force it, and is itself forced if it hangs."""
         self.request_stop()
         try:
-            self._process.wait(timeout=grace_s + self._grace_s + 5)
+            self._process.wait(timeout=grace_s)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
+            self._await_end()
         if self._pipe >= 0:
             os.close(self._pipe)
             self._pipe = -1
 
+    def kill(self) -> None:
+        """Tell the guard to kill the server."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
 
-def start_guarded(spec: LaunchSpec, argv: tuple[str, ...], *, grace_s: float = DEFAULT_GRACE_S) -> LocalServer:
+    def _await_end(self) -> None:
+        try:
+            self._process.wait(timeout=_GUARD_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def start_guarded(spec: LaunchSpec, argv: tuple[str, ...]) -> LocalServer:
     """Start `argv` under a guard and return it.
 
     The guard is a session of its own, so that Ctrl-C in the terminal reaches this program alone, which then ends its
@@ -61,7 +74,7 @@ def start_guarded(spec: LaunchSpec, argv: tuple[str, ...], *, grace_s: float = D
     try:
         with spec.log.open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-S", "-E", str(_GUARD), str(read_end), str(grace_s), *argv],
+                [sys.executable, "-S", "-E", str(_GUARD), str(read_end), str(spec.grace_s), *argv],
                 env={**os.environ, **spec.environment},
                 cwd=spec.folder,
                 stdin=subprocess.DEVNULL,
@@ -79,7 +92,7 @@ def start_guarded(spec: LaunchSpec, argv: tuple[str, ...], *, grace_s: float = D
         ) from error
     finally:
         os.close(read_end)
-    return LocalServer(process, write_end, grace_s)
+    return LocalServer(process, write_end)
 
 
 class Local:

@@ -19,7 +19,6 @@ JOBS_FOLDER = "slurm"
 # submitit's own default is 5 minutes.
 DEFAULT_TIMEOUT_MIN = 240
 DEFAULT_LEASE_S = 300.0
-_GRACE_S = 15.0
 _POLL_S = 0.2
 # A request to stop reaches the job through a network file system, which may hold a folder's listing for a minute.
 _SLACK_S = 75.0
@@ -78,6 +77,11 @@ class SlurmServer:
         if not self._job.done():
             self._job.cancel(check=False)
             _wait(self._job.done, _ENDING_S)
+
+    def kill(self) -> None:
+        """Cancel the job."""
+        self._stopped.set()
+        self._job.cancel(check=False)
 
     def _renew(self, every_s: float) -> None:
         while not self._stopped.is_set():
@@ -145,7 +149,7 @@ class Slurm:
                 hint="Name Slurm's own options with the prefix `slurm_`, e.g. slurm_partition.",
             ) from error
         try:
-            job = executor.submit(serve, spec, mailbox, lease_s=lease_s, grace_s=_GRACE_S)
+            job = executor.submit(serve, spec, mailbox, lease_s=lease_s)
         except (OSError, RuntimeError, submitit.core.utils.FailedJobError) as error:
             raise ServerError(
                 f"Slurm does not take the server {spec.name!r}: {error}",

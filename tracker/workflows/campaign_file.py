@@ -16,6 +16,7 @@ from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.training import Training
 from tracker.domain.workload import Hardware, Workload
 from tracker.errors import InputError
+from tracker.workflows.did_you_mean import advice
 
 FILE_NAME = "campaign.toml"
 SCHEMA_VERSION = 1
@@ -173,5 +174,5 @@ class _Reader:
             raise InputError(
                 f"unknown key {unknown[0]!r} at {place}",
                 where=self._where,
-                hint=f"Known keys: {', '.join(sorted(known))}.",
+                hint=advice(unknown[0], known),
             )

@@ -32,6 +32,8 @@ class SweepResult:
     """Servers not begun, for the next call."""
     before: int
     """Servers that earlier calls had finished."""
+    failed_before: tuple[str, ...] = ()
+    """Those among them that failed or were refused."""
     interrupted: bool
     """Whether Ctrl-C ended it."""
 
@@ -49,7 +51,7 @@ def run_sweep(
         ServerError: The baseline does not come up or goes away, or a command cannot be run at all.
     """
     state = load_state(options.out, retry_failed=options.retry_failed)
-    before = len(state.done)
+    before, failed = len(state.done), tuple(item.name for item in state.done.values() if item.status != "measured")
     put_campaign(plan.campaign.campaign, Spool(options.spool))
     log = SweepLog(
         plan=plan,
@@ -72,6 +74,7 @@ def run_sweep(
         spooled=tuple(log.spooled),
         left=tuple(arm.name for arm in sweep.left()),
         before=before,
+        failed_before=failed,
         interrupted=interrupted,
     )
 

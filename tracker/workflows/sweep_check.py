@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +65,9 @@ def check(arm: Arm, plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> Checked:
         drafter=_describe(plan.models, arm.drafter, "drafter", unseen) if arm.drafter else None,
         workload=plan.bench.workload(),
     )
-    findings = as_intended(lint.run(subject), arm)
+    paths = [("target", plan.target), *([("drafter", arm.drafter)] if arm.drafter else [])]
+    missing = [finding for what, path in paths for finding in _missing(plan, what, path)]
+    findings = (*missing, *as_intended(lint.run(subject), arm))
     return Checked(arm=arm, config=config, findings=findings, unseen=tuple(unseen), allow=(*arm.allow, *allow))
 
 
@@ -99,6 +101,23 @@ def local_folder(models: Path, path: str | None) -> Path | None:
         return None
     folder = models / Path(path).expanduser()
     return folder if folder.is_dir() else None
+
+
+def _missing(plan: SweepPlan, what: str, path: str) -> Iterator[Finding]:
+    """Yield an error for a path that can only be one of this machine and leads nowhere."""
+    if plan.table.launcher != "local" or (plan.models / Path(path).expanduser()).exists():
+        return
+    parent = Path(path).parent
+    is_path = path.startswith(("/", "./", "../", "~")) or path.count("/") > 1
+    if not is_path and (parent == Path() or not (plan.models / parent).is_dir()):
+        return  # may be a Hub id
+    yield Finding(
+        code="MODEL_PATH_NOT_FOUND",
+        severity="error",
+        message=f"The {what} {path} is not there: the server would end after some time of loading.",
+        fix="Correct the path, or name the folder that relative paths start from with --models.",
+        confidence="certain",
+    )
 
 
 def _describe(models: Path, path: str, what: str, unseen: list[str]) -> Checkpoint | None:

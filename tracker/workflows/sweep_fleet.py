@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from tracker import launchers
-from tracker.errors import InputError, UsageError
+from tracker.errors import InputError
 from tracker.launchers import Failure, Launcher, LaunchSpec, RunningServer
 from tracker.load.control import Control
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 
 _HEALTH_TIMEOUT_S = 2.0
+_KILLED_S = 2.0
 Tell = Callable[[str], None]
 
 
@@ -82,8 +83,16 @@ class Fleet:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End every server."""
-        self.stop(tuple(self._running))
+        """End every server; a second Ctrl-C ends them at once."""
+        try:
+            self.stop(tuple(self._running))
+        except KeyboardInterrupt:
+            self._tell("ending servers at once")
+            for item in self._running.values():
+                item.server.kill()
+            for item in self._running.values():
+                item.server.stop(_KILLED_S)
+            raise
 
     @property
     def size(self) -> int:
@@ -145,6 +154,7 @@ class Fleet:
             folder=self._plan.models,
             log=log,
             template=table.template,
+            grace_s=table.stop_grace_s,
             options=table.launcher_options,
         )
         up = Up(arm=arm, argv=argv, host=table.host, port=port, log=log, server=self._launcher.start(spec))
@@ -168,8 +178,4 @@ def _healthy(up: Up) -> bool:
 
 
 def _launcher(plan: SweepPlan) -> Launcher:
-    found = launchers.launchers()
-    name = plan.table.launcher
-    if name not in found:
-        raise UsageError(f"there is no launcher {name!r}", where=plan.where, hint=f"Known: {', '.join(sorted(found))}.")
-    return found[name]
+    return launchers.launchers()[plan.table.launcher]

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import msgspec
 
+from tracker import launchers
 from tracker.errors import InputError
 from tracker.workflows.bench_plan import BenchPlan
 from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, read_campaign
+from tracker.workflows.did_you_mean import advice
 from tracker.workflows.sweep_argv import engine_of, model_words, speculative_words, split_words
 from tracker.workflows.sweep_tables import ServerTable, SweepTable, read_table
 from tracker.workflows.sweep_workload import read_bench
@@ -122,7 +124,13 @@ def read_sweep(path: Path, *, models: Path | None = None) -> SweepPlan:
     if "sweep" not in tree:
         raise InputError("there is no [sweep] in it", where=where, hint="Say there which servers to start.")
     table = read_table(tree["sweep"], where)
+    if table.launcher not in launchers.launchers():
+        raise InputError(
+            f"there is no launcher {table.launcher!r}", where=where, hint=advice(table.launcher, launchers.launchers())
+        )
     folder = (models or campaign.folder).resolve()
+    if not folder.is_dir():
+        raise InputError("there is no such folder", where=str(models), hint="Name with --models the folder of models.")
     arms = tuple(_named(_starts(_entries(table, where), table, campaign, where)))
     _refuse_twice(arms, where)
     return SweepPlan(
@@ -143,7 +151,7 @@ def _entries(table: SweepTable, where: str) -> Iterator[ServerTable]:
         raise InputError(
             f"unknown axis {unknown[0]!r} at [sweep.axes]",
             where=where,
-            hint=f'Axes are {", ".join(AXES)}; other flags go into flags = ["--a 1", "--a 2"].',
+            hint=f'{advice(unknown[0], AXES)} Other flags go into flags = ["--a 1", "--a 2"].',
         )
     if table.axes:
         for point in itertools.product(*table.axes.values()):

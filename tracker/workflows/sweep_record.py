@@ -35,6 +35,7 @@ from tracker.workflows.sweep_plan import Arm, SweepPlan
 
 TRAINING_FILE = "training.json"
 # The start of a server's log holds its arguments, the end its failure.
+_ANSWERS = (".jsonl", ".json", ".csv")
 _LOG_HEAD_BYTES = 64 * 2**10
 _LOG_TAIL_BYTES = 64 * 2**10
 
@@ -89,10 +90,12 @@ def to_logged(
 ) -> LoggedRun:
     """Return the record of one server with its files attached; `hardware` is what the driver here says."""
     arm = outcome.arm
+    # Answers tell one measurement from the next. A server that failed twice leaves the same files twice: without
+    # inputs each time gets an identity of its own.
     inputs = tuple(
-        InputFile(name=name, sha256=hashlib.sha256(files[name]).hexdigest(), size_bytes=len(files[name]))
-        for name in ("argv.json", "requests.jsonl", "server.log")
-        if name in files and (name != "server.log" or "requests.jsonl" not in files)
+        InputFile(name=name, sha256=hashlib.sha256(content).hexdigest(), size_bytes=len(content))
+        for name, content in files.items()
+        if outcome.invalid is None and (name == "argv.json" or (name in outcome.files and name.endswith(_ANSWERS)))
     )
     told = provenance.collect(
         now=datetime.now(UTC),

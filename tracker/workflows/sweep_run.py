@@ -25,6 +25,7 @@ from tracker.workflows.sweep_state import SweepState
 from tracker.workflows.sweep_stopping import cannot_win
 
 LOGS_FOLDER = "logs"
+_LOOK = "Look at its log; start its command by hand to try."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +157,10 @@ class SweepRun:
         self._state.start_s = max(launched.took_s, self._state.start_s or 0.0)
         for up, failure in launched.failed:
             if up.arm is resident:
-                raise ServerError(f"the baseline did not come up ({failure})", where=str(up.log))
+                raise ServerError(f"the baseline did not come up ({failure})", where=str(up.log), hint=_LOOK)
             self._log.failed(up, _name(batch, up), str(failure))
+            if up.arm.is_baseline and self._state.baselines == 0:
+                raise ServerError(f"the baseline did not come up ({failure})", where=str(up.log), hint=_LOOK)
         serving = {up.arm.name: up for up in launched.up}
         if resident is not None:
             self._baseline = serving.pop(resident.name)

@@ -10,6 +10,7 @@ import msgspec
 
 from tracker.errors import InputError
 from tracker.load.prompt_files import BUILT_IN
+from tracker.workflows.did_you_mean import advice
 
 Words = str | tuple[str, ...]
 
@@ -166,16 +167,17 @@ def read_table(tree: Mapping[str, Any], where: str) -> SweepTable:
         raise InputError(f"[sweep]: {error}", where=where, hint="Correct the value or add the key.") from error
     unknown = _unknown(tree, msgspec.to_builtins(table), "sweep")
     if unknown is not None:
-        raise InputError(f"unknown key {unknown}", where=where, hint="Correct its spelling or remove it.")
+        path, key, fields = unknown
+        raise InputError(f"unknown key {key!r} at [{path}]", where=where, hint=advice(key, fields))
     return table
 
 
-def _unknown(given: Any, known: Any, path: str) -> str | None:
-    """Return the first key that no field takes; free-form tables take any."""
+def _unknown(given: Any, known: Any, path: str) -> tuple[str, str, tuple[str, ...]] | None:
+    """Return place and name of the first key that no field takes, with the fields; free-form tables take any."""
     if isinstance(given, Mapping) and isinstance(known, Mapping):
         for key, value in given.items():
             if key not in known:
-                return f"{path}.{key}"
+                return path, key, tuple(known)
             found = _unknown(value, known[key], f"{path}.{key}")
             if found is not None:
                 return found
