@@ -19,6 +19,8 @@ from tracker.domain.record import StoredRun
 from tracker.domain.server import Speculation
 from tracker.report import MemoView, build, render_text
 from tracker.report.memo_json import payload
+from tracker.report.view_parts import TableView
+from tracker.report.walk import blocks_of
 
 PLAIN = dataclasses.replace(FOUNDING, claims=(), deployed_run=None)
 
@@ -30,6 +32,12 @@ def memo(*runs: StoredRun, campaign: Campaign = PLAIN) -> MemoView:
 
 def flat(view: MemoView) -> str:
     return " ".join(" ".join(line.removeprefix("| ").split()) for line in render_text(view).splitlines())
+
+
+def changes(view: MemoView) -> dict[str, list[str]]:
+    """What was, is and changed since the memo before, by name."""
+    (table,) = (block for block in blocks_of(view) if isinstance(block, TableView) and block.key == "changes")
+    return {row.head.text.text: [cell.text.text for cell in row.cells] for row in table.rows}
 
 
 def forced(name: str, steps: int, tok_s: dict[int, str]) -> StoredRun:
@@ -184,3 +192,28 @@ def test_real_drafters_beside_simulated_ones_get_their_verdict() -> None:
 
     assert view.state.key == "faster"
     assert "acceptance simulated: step time only" in flat(view)
+
+
+def test_a_second_simulated_memo_says_how_the_bar_moved() -> None:
+    first = simulated()
+    base, *rest = (
+        plain({1: "190.0", 8: "1400"}),
+        forced("sim-1", 1, {1: "316.7", 8: "2089.6"}),
+        forced("sim-3", 3, {1: "245.2", 8: "1647.1"}),
+    )
+    result = analyse((base, *rest), campaign=PLAIN, window=WINDOW)
+    view = build(result, options.decide(gather(result)), context(run_urls={}, previous=payload(first), memo_number=2))
+
+    # 2 * 190 / 296.9 before, 2 * 190 / 316.7 now
+    assert changes(view)["Break-even of chain of 1"] == ["1.28", "1.20", "−6.3 %"]
+
+
+def test_a_throughput_that_did_not_move_is_no_change() -> None:
+    first = memo(plain({1: "527.7"}), forced("sim-1", 1, {1: "700.0"}))
+    again = build(
+        first.source.analysis,
+        first.source.decision,
+        context(run_urls={}, previous=payload(first), memo_number=2),
+    )
+
+    assert changes(again)["Baseline, tok/s"] == ["528", "528", "none"]

@@ -9,6 +9,7 @@ from typing import Any
 
 from tracker.report import format as fmt
 from tracker.report import numbers as num
+from tracker.report._bars import easiest
 from tracker.report._changed_options import moved_options
 from tracker.report._jumps import jumps
 from tracker.report._verdict_text import WORDS
@@ -111,13 +112,13 @@ def _rows(reading: Reading, previous: Mapping[str, Any]) -> list[TableRow | None
             "Baseline, tok/s",
             evidence_was["baseline"],
             None if reading.baseline is None else num.tok_s(reading.baseline),
-            1,
         ),
         _who_row(reading, evidence_was_name(previous)),
         _number_row(
-            "Best contender, tok/s", evidence_was["best"], None if reading.best is None else num.tok_s(reading.best), 1
+            "Best contender, tok/s", evidence_was["best"], None if reading.best is None else num.tok_s(reading.best)
         ),
         _number_row("Break-even of the best contender", evidence_was["break_even"], _bar_now(reading), 2),
+        _lowest_bar_row(reading, previous),
         _runs_row(reading, previous),
         _findings_row(reading, previous),
         _option_row(reading, previous),
@@ -125,11 +126,29 @@ def _rows(reading: Reading, previous: Mapping[str, Any]) -> list[TableRow | None
     ]
 
 
-def _number_row(name: str, was: float | None, now: Span | None, decimals: int) -> TableRow | None:
+def _lowest_bar_row(reading: Reading, previous: Mapping[str, Any]) -> TableRow | None:
+    """Return how the break-even moved that asks least of a drafter; None where a drafter was served."""
+    lead = easiest(reading) if reading.state == "no_drafter" else None
+    if lead is None:
+        return None
+    same = (lead.cost.configuration.label, lead.cost.concurrency)
+    bars = _list(previous, "break_even_by_configuration")
+    was = next((bar for bar in bars if (bar.get("configuration"), bar.get("concurrency")) == same), {}).get(
+        "break_even"
+    )
+    name = f"Break-even of {reading.names.configuration(lead.cost.configuration)}"
+    return _number_row(name, _number(was), num.bar(lead.cost.break_even, lead.cost.run_ids), 2)
+
+
+def _number_row(name: str, was: float | None, now: Span | None, decimals: int | None = None) -> TableRow | None:
+    """Return what a number was and is; without `decimals` it is a throughput, rounded as everywhere."""
     value = None if now is None or now.fact is None else now.fact.value
     if was is None and value is None:
         return None
-    old = Rich() if was is None else rich(number(fmt.fixed(was, decimals), was, f"{_PREVIOUS}{name}"))
+    old = Rich()
+    if was is not None:
+        text = fmt.throughput(was) if decimals is None else fmt.fixed(was, decimals)
+        old = rich(number(text, was, f"{_PREVIOUS}{name}"))
     if was is None or value is None or now is None:
         reading: Rich = rich("new" if was is None else "no longer measured")
     elif now.text == old.text:
@@ -137,7 +156,7 @@ def _number_row(name: str, was: float | None, now: Span | None, decimals: int) -
     else:
         reading = rich(number(fmt.percent(value / was - 1), value / was - 1, f"{name}: now / before - 1"))
     return TableRow(
-        head=RowHead(text=rich(name)),
+        head=RowHead(text=rich(label(name))),
         cells=(Cell(text=old), Cell(text=rich(now) if now is not None else Rich()), Cell(text=reading)),
     )
 
