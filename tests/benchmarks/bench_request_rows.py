@@ -15,6 +15,7 @@ from tests.benchmarks.result import Benchmark, Result
 
 ROWS = 1_000_000
 PROMISED_S = 20.0
+PROMISED_PEAK_MB = 400.0
 _BLOCK_ROWS = 5000
 
 
@@ -42,11 +43,11 @@ def _run(folder: Path, scale: float) -> Iterator[Result]:
     with path.open("wb") as out:
         for _ in range(max(round(ROWS * scale / _BLOCK_ROWS), 1)):
             out.write(block)
-    start = time.perf_counter()
+    start = time.process_time()
     with path.open("rb") as stream:
         for line in stream:
             msgspec.json.decode(line)
-    decoding = time.perf_counter() - start
+    decoding = time.process_time() - start
     read = reading.read(path)
     per_million = ROWS / read.requests
     yield Result(
@@ -57,7 +58,7 @@ def _run(folder: Path, scale: float) -> Iterator[Result]:
         beside_value=decoding * per_million,
         at_most=PROMISED_S,
     )
-    yield Result(what="peak memory, per million rows", value=read.peak_mb * per_million, unit="MB")
+    yield Result(what=f"peak memory, {read.requests:,} rows", value=read.peak_mb, unit="MB", at_most=PROMISED_PEAK_MB)
 
 
 BENCHMARK: Benchmark = _run

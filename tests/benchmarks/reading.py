@@ -1,4 +1,4 @@
-"""Reading a file in a process of its own, so that its time and peak memory are its own."""
+"""Reading a file in a process of its own, so that its processor time and peak memory are its own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ _PROGRAM = """
 import json, resource, sys, time
 from pathlib import Path
 from tracker import importers
-start = time.perf_counter()
 runs = importers.read(Path(sys.argv[1]))
-seconds = time.perf_counter() - start
+seconds = time.process_time()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 requests = sum(len(run.requests) for run in runs)
 lines = sum(cell.extra.get("decode_lines", 0) for run in runs for cell in run.measurements)
@@ -27,7 +26,7 @@ class Reading:
     """How a file was read."""
 
     seconds: float
-    """Wall seconds, imports and detection included."""
+    """Processor seconds of the process, imports and detection included; other work on the machine does not count."""
     peak_mb: float
     """Peak resident memory of the process, MB."""
     requests: int
@@ -37,6 +36,6 @@ class Reading:
 
 
 def read(path: Path) -> Reading:
-    """Return how long a file took and how much memory."""
+    """Return how long a processor was busy with a file, and how much memory it took."""
     out = subprocess.run([sys.executable, "-c", _PROGRAM, str(path)], check=True, capture_output=True, text=True)
     return Reading(**json.loads(out.stdout))

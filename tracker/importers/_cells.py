@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -60,9 +61,9 @@ class _Sums:
     carriers: list[int] = field(default_factory=lambda: [0] * len(_COUNTS))
     histogram: list[int] = field(default_factory=list)
     histograms: int = 0
-    latencies_s: list[float] = field(default_factory=list)
-    ttfts_s: list[float] = field(default_factory=list)
-    tpots_s: list[float] = field(default_factory=list)
+    latencies_s: array[float] = field(default_factory=lambda: array("d"))
+    ttfts_s: array[float] = field(default_factory=lambda: array("d"))
+    tpots_s: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, row: RequestRow) -> None:
         """Add one row."""
@@ -184,8 +185,11 @@ def _category_wall_s(part: _Sums, whole: _Sums, wall_s: float | None) -> float |
 
 
 def _merged(sums: Iterable[_Sums]) -> _Sums:
+    parts = list(sums)
+    if len(parts) == 1:
+        return parts[0]
     total = _Sums()
-    for item in sums:
+    for item in parts:
         total.merge(item)
     return total
 

@@ -83,9 +83,10 @@ def add_plain(line: PlainLine, content: _answers.Content) -> bool:
         elif tokens is not None:
             key = f"weak:{category or ''}:{tokens}"
     repeat = line.rep if line.rep is not None else line.repeat
+    once = content.once
     row = RequestRow(
-        prompt_key=key,
-        category=category,
+        prompt_key=once(key, key),
+        category=once(category, category),
         concurrency=line.concurrency,
         repeat=0 if repeat is None else repeat,
         input_tokens=tokens,
@@ -101,7 +102,7 @@ def add_plain(line: PlainLine, content: _answers.Content) -> bool:
         if meta.spec_num_proposed_drafts is not None
         else _known(meta.spec_proposed_drafts, meta.spec_draft_token_num),
         accepted_histogram=meta.spec_correct_drafts_histogram or meta.spec_accept_histogram or None,
-        finish_reason=kind,
+        finish_reason=once(kind, kind),
     )
     start_s, end_s = meta.request_received_ts, meta.request_finished_ts
     if start_s is None or end_s is None or not (_FROM_S < start_s < _UNTIL_S and _FROM_S < end_s < _UNTIL_S):
