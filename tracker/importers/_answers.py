@@ -53,8 +53,8 @@ class Content:
     spans: dict[tuple[int | None, int], tuple[float, float]] = field(default_factory=dict)
     untimed: set[tuple[int | None, int]] = field(default_factory=set)
     cut: str | None = None
-    once: Callable[[str | None, str | None], str | None] = field(default_factory=lambda: {}.setdefault)
-    """Returns a text as the one object that equal texts share: a million rows repeat a few keys and categories."""
+    texts: dict[str | None, str | None] = field(default_factory=dict)
+    """One object for all equal texts: a million rows repeat a few keys and categories."""
 
     def add(self, row: RequestRow, start_s: float | None = None, end_s: float | None = None) -> None:
         """Add one request and stretch the span of its pass."""

@@ -83,7 +83,7 @@ def add_plain(line: PlainLine, content: _answers.Content) -> bool:
         elif tokens is not None:
             key = f"weak:{category or ''}:{tokens}"
     repeat = line.rep if line.rep is not None else line.repeat
-    once = content.once
+    once = content.texts.setdefault
     row = RequestRow(
         prompt_key=once(key, key),
         category=once(category, category),

@@ -58,7 +58,8 @@ def _text(message: Any) -> str | None:
     if not isinstance(content, list):
         return None
     parts = [part.get("text") if isinstance(part, dict) else None for part in content]
-    return "".join(parts) if parts and all(isinstance(part, str) for part in parts) else None
+    texts = [part for part in parts if isinstance(part, str)]
+    return "".join(texts) if texts and len(texts) == len(parts) else None
 
 
 def _canonical(value: Any) -> str:
