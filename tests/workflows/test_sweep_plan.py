@@ -10,7 +10,7 @@ from tracker.errors import InputError
 from tracker.workflows.sweep_check import check_all
 from tracker.workflows.sweep_estimate import estimate
 from tracker.workflows.sweep_plan import SweepPlan, read_sweep
-from tracker.workflows.sweep_schedule import schedule
+from tracker.workflows.sweep_schedule import different_first, schedule
 
 HEAD = 'schema_version = 1\n[campaign]\nname = "c"\n[hardware]\ngpu_count = 4\n'
 DRAFTERS = '[[drafters]]\nname = "d1"\npaths = ["models/d1"]\n[[drafters]]\nname = "d2"\npaths = ["models/d2"]\n'
@@ -169,3 +169,14 @@ def test_the_expected_time_is_what_the_plan_adds_up_to(tmp_path: Path) -> None:
     # 8 measurements of 10 x 100 tokens at 50 tok/s
     assert expected.measure_s == pytest.approx(160)
     assert expected.gpu_hours == pytest.approx(4 * 360 / 3600)
+
+
+def test_a_batch_of_chosen_servers_holds_different_configurations_first(tmp_path: Path) -> None:
+    plan = _read(
+        tmp_path,
+        '[sweep.axes]\ndrafter = ["d1", "d2"]\nalgorithm = ["EAGLE3"]\nshape = ["3-1-4"]\n'
+        '[[sweep.servers]]\nname = "five"\ndrafter = "d1"\nalgorithm = "EAGLE3"\nshape = "5-1-6"\n',
+    )
+    five, three, again = plan.arms
+
+    assert [arm.name for arm in different_first([three, again, five])] == [three.name, "five", again.name]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracker.workflows.sweep_adaptive import Ranking
     from tracker.workflows.sweep_check import Checked
     from tracker.workflows.sweep_estimate import Estimate
-    from tracker.workflows.sweep_plan import SweepPlan
+    from tracker.workflows.sweep_plan import Arm, SweepPlan
 
 LINT_EXIT = 3
 FAILED_EXIT = 1
@@ -167,8 +167,7 @@ def _print_plan(
         click.echo(json.dumps(_plan_as_json(plan, checks, expected, ranking), indent=2, ensure_ascii=False))
         return
     rows = [
-        (item.arm.name, item.arm.drafter or "–", _state(item), " ".join(item.arm.argv[len(plan.common) :]) or "–")
-        for item in checks
+        (item.arm.name, item.arm.drafter or "–", _state(item), " ".join(_own(item.arm, plan)) or "–") for item in checks
     ]
     click.echo(f"flags of every server: {' '.join(plan.common)}")
     click.echo(_table.render(("server", "drafter", "check", "own flags"), rows))
@@ -191,6 +190,13 @@ def _print_plan(
         for ranked in ranking.order:
             click.echo(f"  {ranked.name}: {ranked.reason}")
     click.echo(f"assuming {expected.assumes}", err=True)
+
+
+def _own(arm: Arm, plan: SweepPlan) -> list[str]:
+    """Return the variables and flags that not all servers have."""
+    shared = plan.table.environment
+    variables = [f"{name}={value}" for name, value in arm.environment.items() if shared.get(name) != value]
+    return [*variables, *arm.argv[len(plan.common) :]]
 
 
 def _asked(plan: SweepPlan) -> str:
@@ -220,6 +226,7 @@ def _plan_as_json(
                 "name": item.arm.name,
                 "baseline": item.arm.is_baseline,
                 "argv": list(item.arm.argv),
+                "environment": dict(item.arm.environment),
                 "refused_by": [found.code for found in item.refused_by],
                 "findings": [found.code for found in item.findings],
                 "unseen": list(item.unseen),

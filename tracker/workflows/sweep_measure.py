@@ -54,6 +54,9 @@ def speeds(measured: Measured) -> list[tuple[int, Speed]]:
         tokens = sum(count.output_tokens or 0 for count in counts)
         steps = sum(count.verify_steps or 0 for count in counts)
         accepted = sum(count.accepted_drafts or 0 for count in counts)
+        if steps == 0 and item.counters is not None and item.counters.output_tokens == tokens:
+            # vLLM's answers do not tell; its counters do, where they count these answers alone.
+            steps, accepted = item.counters.verify_steps or 0, item.counters.accepted_drafts or 0
         if whole and item.load.concurrency is not None and tokens:
             length = None if steps == 0 else 1 + accepted / steps
             found.append((item.load.concurrency, Speed(tok_s=tokens / item.result.wall_s, accept_length=length)))

@@ -20,7 +20,7 @@ from tracker.workflows.sweep_log import Place, SweepLog
 from tracker.workflows.sweep_measure import measure_until
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 from tracker.workflows.sweep_record import Outcome, with_neighbours
-from tracker.workflows.sweep_schedule import Batch, Item, as_chosen, schedule
+from tracker.workflows.sweep_schedule import Batch, Item, as_chosen, different_first, schedule
 from tracker.workflows.sweep_state import SweepState
 from tracker.workflows.sweep_stopping import cannot_win
 
@@ -115,11 +115,13 @@ class SweepRun:
             start_s=self._state.start_s,
             measure_s=self._state.slowest_s(),
         )
-        for item in ranking.order[: max(1, self._plan.table.batch)]:
-            self._tell(f"next: {item.name}. {item.reason}")
-            self._chosen_because[item.name] = item.reason
         by_name = {item.arm.name: item.arm for item in waiting}
-        return [by_name[item.name] for item in ranking.order]
+        order = different_first([by_name[item.name] for item in ranking.order])
+        reasons = {item.name: item.reason for item in ranking.order}
+        for arm in order[: max(1, self._plan.table.batch)]:
+            self._tell(f"next: {arm.name}. {reasons[arm.name]}")
+            self._chosen_because[arm.name] = reasons[arm.name]
+        return order
 
     def _batch(self, batch: Batch, fleet: Fleet) -> None:
         """Start a batch's servers, measure one after the other, end them.

@@ -69,6 +69,16 @@ def as_chosen(plan: SweepPlan, choose: Callable[[], Sequence[Arm]], *, baselines
         yield Batch(items=(Item(arm=baseline, name=f"{baseline.name}-{baselines + 1}"),))
 
 
+def different_first(arms: Sequence[Arm]) -> list[Arm]:
+    """Return the servers in their order, each configuration once before any comes again.
+
+    Servers of one batch are ranked before any of them is measured: the second of one configuration would rank lower.
+    """
+    # Reversed, so that the first of each stays.
+    names = {arm.name for arm in {arm.configuration: arm for arm in reversed(arms)}.values()}
+    return [*(arm for arm in arms if arm.name in names), *(arm for arm in arms if arm.name not in names)]
+
+
 def _interleaved(items: list[Item], baseline: Arm, every: int, count: int) -> list[Item]:
     mixed: list[Item] = []
     for index in range(0, len(items), every):
