@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tracker.analysis.results import CampaignAnalysis, Note
 
 _LEAST = 3  # two may stand side by side
+_MANY = 4  # more loads than that under one heading each are a list nobody reads
 
 
 def joined(analysis: CampaignAnalysis, notes: Sequence[Note]) -> list[Note]:
@@ -30,6 +31,22 @@ def joined(analysis: CampaignAnalysis, notes: Sequence[Note]) -> list[Note]:
         out.append(
             dataclasses.replace(members[0], topic=topic, message=f"Each of {len(members)} runs{rest}", run_ids=runs)
         )
+    return _by_topic(out)
+
+
+def _by_topic(notes: Sequence[Note]) -> list[Note]:
+    """Return the notes with those of one topic in one paragraph, where there are many of them."""
+    topics: dict[str, list[Note]] = {}
+    for note in notes:
+        topics.setdefault(note.topic, []).append(note)
+    out: list[Note] = []
+    for members in topics.values():
+        if len(members) < _MANY:
+            out += members
+            continue
+        runs = tuple(dict.fromkeys(run for note in members for run in note.run_ids))
+        message = " ".join(f"{note.message.rstrip('.')}." for note in members)
+        out.append(dataclasses.replace(members[0], message=message, run_ids=runs))
     return out
 
 

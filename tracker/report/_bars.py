@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tracker.analysis.acceptance import constant_acceptance
@@ -43,9 +44,28 @@ def bars_at(reading: Reading, load: int | None) -> list[Bar]:
     )
 
 
+def by_depth(bars: Iterable[Bar]) -> list[Bar]:
+    """Return bars as a table lists them: chains by length, then trees, then what is not recorded."""
+    return sorted(
+        bars,
+        key=lambda bar: (
+            bar.cost.configuration.eagle_topk or 1_000_000,
+            bar.cost.configuration.num_steps or 1_000_000,
+            bar.cost.configuration.num_draft_tokens or 0,
+            bar.cost.configuration.label,
+        ),
+    )
+
+
 def easiest(reading: Reading) -> Bar | None:
     """Return the break-even at the headline's load that asks least of a drafter; None without any."""
     return next(iter(bars_at(reading, reading.load)), None)
+
+
+def lead_cost(reading: Reading) -> ConfigurationCost | None:
+    """Return the break-even to speak of first where no run is the best: the one that asks least of a drafter."""
+    lead = easiest(reading)
+    return next(iter(reading.analysis.costs), None) if lead is None else lead.cost
 
 
 def acceptance_span(bar: Bar) -> Span | None:

@@ -60,12 +60,13 @@ def _cell(reading: Reading, share: float, costs: Sequence[ConfigurationCost]) ->
     shown = number(f"{fmt.fixed(ratio, 2)}{fmt.TIMES}", ratio, formula, best.run_ids)
     if ratio < 1:
         return Cell(text=rich("none pays"), small=(rich(words, " ", shown),))
+    named = rich(shown, ", ", words)
     bar = best.break_even
     length = ratio * bar.value
     low = number(fmt.fixed(length / bar.high, 2), length / bar.high, f"{formula}, lower end", best.run_ids)
     high = number(fmt.fixed(length / bar.low, 2), length / bar.low, f"{formula}, upper end", best.run_ids)
     interval = Rich() if low.text == high.text else rich(low, fmt.DASH, high)
-    return Cell(text=rich(shown), small=tuple(line for line in (rich(words), interval) if line))
+    return Cell(text=named, small=(interval,) if interval else ())
 
 
 def typical_chain(reading: Reading) -> ConfigurationCost | None:

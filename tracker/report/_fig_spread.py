@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tracker.analysis.results import SpreadPart
 from tracker.report import format as fmt
+from tracker.report._bars import lead_cost
 from tracker.report._verdict_text import runs_of
 from tracker.report.figures_spread import SpreadData, SpreadGroup, SpreadRow
 from tracker.report.reading import Reading
@@ -60,7 +61,7 @@ def _speedup(reading: Reading) -> SpreadGroup | None:
 
 
 def _bar(reading: Reading) -> SpreadGroup | None:
-    cost = reading.best_cost or next(iter(reading.costs_at_load), None)
+    cost = reading.best_cost or lead_cost(reading)
     if cost is None or not cost.break_even.parts:
         return None
     return spread_group(

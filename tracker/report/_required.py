@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tracker.analysis.results import ConfigurationCost
 from tracker.report import format as fmt
 from tracker.report import numbers as num
+from tracker.report._bars import lead_cost
 from tracker.report._verdict_text import load_words
 from tracker.report.reading import Reading
 from tracker.report.spans import Part, Rich, Span, capital, label, listing, number, rich
@@ -18,7 +19,7 @@ MAX_ROWS = 24
 def required(reading: Reading) -> Folded | None:
     """Return the folded tables; None without a break-even."""
     costs = ordered_costs(reading)
-    lead = reading.best_cost or next(iter(costs), None)
+    lead = reading.best_cost or lead_cost(reading)
     if lead is None or not lead.required:
         return None
     shown = costs[:MAX_ROWS]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tracker.analysis.results import ConfigurationCost
 from tracker.report import format as fmt
 from tracker.report import numbers as num
-from tracker.report._bars import Bar, acceptance_span, bars_at, easiest
+from tracker.report._bars import Bar, acceptance_span, bars_at, by_depth, easiest
 from tracker.report._fastest_chains import fastest_chains
 from tracker.report._required import bar_cell, most_cell
 from tracker.report._verdict_text import load_words
@@ -138,7 +138,8 @@ def _description(data: GapData) -> Rich:
 def _by_load(reading: Reading) -> TableView:
     loads = list(dict.fromkeys(cost.concurrency for cost in reading.analysis.costs))
     found = {(cost.configuration.label, cost.concurrency): cost for cost in reading.analysis.costs}
-    labels = list(dict.fromkeys(bar.cost.configuration.label for load in loads for bar in bars_at(reading, load)))
+    ordered = by_depth(bar for load in loads for bar in bars_at(reading, load))
+    labels = list(dict.fromkeys(bar.cost.configuration.label for bar in ordered))
     return TableView(
         key="bars",
         caption=rich("Break-even accept length by load"),
@@ -177,7 +178,7 @@ def _folded_speeds(reading: Reading, load: int | None) -> Folded:
 
 
 def _speeds(reading: Reading, load: int | None) -> TableView:
-    bars = bars_at(reading, load)
+    bars = by_depth(bars_at(reading, load))
     lengths = _lengths(bars)
     base = _baseline_tok_s(reading, load)
     against: Part = ""
@@ -231,7 +232,9 @@ def _speed_cell(cost: ConfigurationCost, length: float, base: Span | None) -> Ce
     if base is None or base.fact is None or base.fact.value is None:
         return Cell(text=rich(shown), small=(ends,))
     speed = base.fact.value * ratio
+    decimals = 1 if base.fact.value < 100 else 0  # equal in a table, where speeds differ by a factor of two or three
     formula = "baseline tok/s * accept length / break_even"
     return Cell(
-        text=rich(number(fmt.throughput(speed), speed, formula, cost.run_ids, unit="tok/s")), small=(rich(shown), ends)
+        text=rich(number(fmt.fixed(speed, decimals), speed, formula, cost.run_ids, unit="tok/s")),
+        small=(rich(shown), ends),
     )
