@@ -228,3 +228,61 @@ def test_the_command_line_takes_named_columns(cli: Cli, tmp_path: Path) -> None:
 
     assert outcome.code == 0
     assert "90.0" in outcome.out
+
+
+REAL = "h200-tiny-llama"
+
+
+def test_a_file_that_is_given_twice_is_refused(cli: Cli, tmp_path: Path) -> None:
+    bench = _bench(tmp_path, throughput=100.0, length=2.5)
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(bench.read_bytes())
+
+    outcome = cli("log-run", bench, copy)
+
+    assert outcome.code == 2
+    assert "bench.jsonl and copy.jsonl are one and the same content" in outcome.err
+    assert outcome.out == ""
+
+
+def test_more_readings_than_a_run_has_are_refused(shared_data: Path) -> None:
+    drafted, plain = shared_data / REAL / "eagle3-d10000-3-1-4", shared_data / REAL / "baseline"
+    paths = (drafted / "requests.jsonl", *(folder / "metrics.prom" for folder in (drafted, plain)))
+
+    with pytest.raises(UsageError, match="3 readings of /metrics were given with one result"):
+        merge(_sources(*paths, drafted / "metrics_before.prom"))
+
+
+def test_two_logs_with_one_result_are_refused(shared_data: Path) -> None:
+    drafted, plain = shared_data / REAL / "eagle3-d10000-3-1-4", shared_data / REAL / "baseline"
+
+    with pytest.raises(UsageError, match="2 server logs were given with one result"):
+        merge(_sources(drafted / "requests.jsonl", drafted / "server.log", plain / "server.log"))
+
+
+def test_one_reading_cannot_frame_a_run_and_that_is_said(shared_data: Path) -> None:
+    drafted = shared_data / REAL / "eagle3-d10000-3-1-4"
+
+    (run,) = merge(_sources(drafted / "requests.jsonl", drafted / "metrics.prom"))
+
+    assert "COUNTERS_NOT_COMPARED" in _codes(run.imported)
+
+
+def test_a_baselines_answers_take_no_acceptance_from_another_servers_log(shared_data: Path) -> None:
+    drafted, plain = shared_data / REAL / "eagle3-d10000-3-1-4", shared_data / REAL / "baseline"
+    others = (drafted / "server.log", drafted / "metrics_before.prom", drafted / "metrics.prom")
+
+    (run,) = merge(_sources(plain / "requests.jsonl", *others))
+
+    assert "SPECULATION_SOURCES_DISAGREE" in _codes(run.imported)
+    assert all(cell.accept_length is None for cell in run.imported.measurements)
+
+
+def test_a_drafters_answers_with_a_baselines_log_are_an_error(cli: Cli, shared_data: Path) -> None:
+    drafted, plain = shared_data / REAL / "eagle3-d10000-3-1-4", shared_data / REAL / "baseline"
+
+    outcome = cli("log-run", "--dry-run", "--strict", drafted / "requests.jsonl", plain / "server.log")
+
+    assert outcome.code == 3
+    assert "SPECULATION_DENIED" in outcome.err
+    assert "verify steps, but the server is described as one that does not speculate" in outcome.err

@@ -26,6 +26,15 @@ _CUMULATIVE = "ACCEPT_LENGTH_CUMULATIVE"
 _LIFETIME = frozenset({_CUMULATIVE, "COUNTERS_SINCE_START"})
 
 
+_NOT_FRAMED = Finding(
+    code="COUNTERS_NOT_COMPARED",
+    severity="info",
+    message="One reading of /metrics was given; one before and one after the run are needed to compare the server's "
+    "counters with the results.",
+    fix="Fetch /metrics right before and right after the run.",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
     """One source's value of a quantity."""
@@ -43,6 +52,11 @@ def cross_check(run: ImportedRun, *, log: ImportedRun | None, readings: Sequence
         readings: One or two readings of its counters; two give what happened between them.
     """
     grown, findings = _growth(readings)
+    if len(readings) == 1:
+        findings = [_NOT_FRAMED]
+    if (denied := _denied_acceptance(run, log, grown)) is not None:
+        # Whose acceptance it is is not known, so none of it is taken.
+        return dataclasses.replace(run, findings=(*run.findings, *findings, denied, *_throughput_agrees(run, log)))
     checked = [*findings, *_counts_agree(run, grown), *_throughput_agrees(run, log), *_lengths_agree(run, log, grown)]
     run = _with_acceptance(run, grown, log)
     return dataclasses.replace(run, findings=(*run.findings, *checked))
@@ -50,6 +64,8 @@ def cross_check(run: ImportedRun, *, log: ImportedRun | None, readings: Sequence
 
 def with_log(run: ImportedRun, log: ImportedRun) -> ImportedRun:
     """Return the run held against its server's log, whose acceptance it takes where it has none of its own."""
+    if (denied := _denied_acceptance(run, log, None)) is not None:
+        return dataclasses.replace(run, findings=(*run.findings, denied, *_throughput_agrees(run, log)))
     checked = [*_throughput_agrees(run, log), *_lengths_agree(run, log, None)]
     run = _with_acceptance(run, None, log)
     return dataclasses.replace(run, findings=(*run.findings, *checked))
@@ -95,6 +111,29 @@ def _growth(readings: Sequence[ImportedRun]) -> tuple[Measurement | None, list[F
 
 def _sum(cell: Measurement) -> int:
     return sum(value for name in _COUNTS if (value := getattr(cell, name)) is not None)
+
+
+def _denied_acceptance(run: ImportedRun, log: ImportedRun | None, grown: Measurement | None) -> Finding | None:
+    """Return a finding where SGLang's own answers carry no verify steps and another source knows an accept length.
+
+    SGLang puts `spec_verify_ct` into every answer as soon as it speculates (0.4.5 to 0.5.23).
+    """
+    answers = [row for row in run.requests if row.error is None and row.finish_reason is not None]
+    if run.engine != "sglang" or not answers or any(row.verify_steps is not None for row in answers):
+        return None
+    told = [("the counters show", grown.accept_length)] if grown is not None else []
+    if log is not None:
+        told += [("the server's log shows", cell.accept_length) for cell in _pooled(log)]
+    for source, length in told:
+        if length is not None:
+            return Finding(
+                code="SPECULATION_SOURCES_DISAGREE",
+                severity="warning",
+                message=f"None of the {len(answers)} answers carries verify steps, but {source} accept length "
+                f"{length:.3f}: they are of two servers.",
+                fix="Log the results with the log and the readings of the server that gave them.",
+            )
+    return None
 
 
 def _pooled(run: ImportedRun) -> list[Measurement]:

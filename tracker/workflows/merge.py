@@ -64,8 +64,10 @@ def merge(sources: Sequence[Source]) -> tuple[Source, ...]:
     """Return the runs of a call, with inputs that belong to one run put together.
 
     Raises:
-        UsageError: A server is described, but nothing was measured; or the inputs name different engines.
+        UsageError: A server is described, but nothing was measured; the inputs name different engines; one is given
+            twice; or one result comes with several logs or more than two readings of the counters.
     """
+    _refuse_repeated(sources)
     parts = _sorted([_with_own_log(source) for source in sources])
     measured = _benchmark(parts)
     if parts.descriptions and not measured:
@@ -76,6 +78,24 @@ def merge(sources: Sequence[Source]) -> tuple[Source, ...]:
         )
     _refuse_empty_counters(measured)
     return (*measured, *_training(parts))
+
+
+def _refuse_repeated(sources: Sequence[Source]) -> None:
+    """Refuse a file that is given twice.
+
+    Raises:
+        UsageError: Two sources are one and the same content.
+    """
+    seen: dict[tuple[InputFile, ...], Source] = {}
+    for source in sources:
+        content = tuple(dataclasses.replace(item, name="") for item in source.files)
+        first = seen.setdefault(content, source)
+        if content and first is not source:
+            raise UsageError(
+                f"{_name(first)} and {_name(source)} are one and the same content",
+                where=str(source.path),
+                hint="Name each file once; two readings of /metrics must be of two moments.",
+            )
 
 
 def _refuse_empty_counters(sources: Sequence[Source]) -> None:
@@ -133,15 +153,29 @@ def _benchmark(parts: _Parts) -> list[Source]:
     elif len(parts.results) == 1 or (not parts.results and len(parts.logs) == 1):
         base = parts.results[0] if parts.results else parts.logs[0]
         logs = parts.logs if parts.results else []
-        together = len(logs) <= 1 and len(parts.counters) <= 2
-        extra = [] if together else [*logs, *parts.counters]
-        runs = [_together(base, logs, parts.counters) if together else base]
+        _refuse_too_many(logs, parts.counters)
+        runs, extra = [_together(base, logs, parts.counters)], []
     else:
         runs = list(parts.results)
         extra = [*parts.logs, *parts.counters]
     owners = len(runs)
     apart = [_apart(source, owners) if owners else source for source in extra]
     return [_described(source, parts.descriptions) for source in (*runs, *apart)]
+
+
+def _refuse_too_many(logs: Sequence[Source], counters: Sequence[Source]) -> None:
+    """Refuse more logs or readings than one run has.
+
+    Raises:
+        UsageError: Which of them belong to the run is not said.
+    """
+    for given, most, what in ((logs, 1, "server logs"), (counters, 2, "readings of /metrics")):
+        if len(given) > most:
+            raise UsageError(
+                f"{len(given)} {what} were given with one result, which has at most {most}",
+                where=", ".join(_name(source) for source in given),
+                hint="Name the log of the server that gave the result, and its readings before and after.",
+            )
 
 
 def _apart(source: Source, owners: int) -> Source:
