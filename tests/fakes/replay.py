@@ -24,7 +24,7 @@ def whole(body: bytes, status: int = 200) -> list[bytes]:
 
 @contextlib.contextmanager
 def replaying(answers: Sequence[Sequence[bytes]], *, reset: bool = False) -> Iterator[str]:
-    """Serve one connection after the other, an answer a request, and yield the address.
+    """Serve one connection after the other, an answer a POST, and yield the address.
 
     Args:
         answers: Writes of each answer in turn.
@@ -48,7 +48,10 @@ def _serve(listener: socket.socket, answers: list[Sequence[bytes]], reset: bool)
             return
         with connection, contextlib.suppress(OSError):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            while answers and _request(connection):
+            while answers and (method := _request(connection)) is not None:
+                if method == b"GET":
+                    connection.sendall(whole(b"")[0])
+                    continue
                 for piece in answers.pop(0):
                     connection.sendall(piece)
                 if reset:
@@ -56,16 +59,16 @@ def _serve(listener: socket.socket, answers: list[Sequence[bytes]], reset: bool)
                     break
 
 
-def _request(connection: socket.socket) -> bool:
-    """Read one request; return False when the client is gone."""
+def _request(connection: socket.socket) -> bytes | None:
+    """Read one request and return its method; None when the client is gone."""
     data = b""
     while b"\r\n\r\n" not in data:
         part = connection.recv(65536)
         if not part:
-            return False
+            return None
         data += part
     head, _, body = data.partition(b"\r\n\r\n")
     lengths = [line.partition(b":")[2] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
     while len(body) < int(lengths[0] if lengths else 0):
         body += connection.recv(65536)
-    return True
+    return head.partition(b" ")[0]

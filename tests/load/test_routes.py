@@ -113,10 +113,13 @@ def test_a_stream_of_a_real_server_is_counted_by_its_usage(shared_data: Path) ->
     assert any(route.has_token(event) for event in events[1:])
 
 
-def test_an_error_in_a_stream_is_no_token() -> None:
+def test_an_error_is_no_answer_streamed_or_whole() -> None:
+    body = b'{"error": {"message": "input too long"}}'
     for route in (SglangRoute(), OpenAIRoute(model="m")):
         with pytest.raises(BadAnswerError, match="too long"):
-            route.has_token(b'{"error": {"message": "input too long"}}')
+            route.counts(body, SAMPLING)
+        with pytest.raises(BadAnswerError, match="too long"):
+            route.stream_counts([body], SAMPLING)
 
 
 def test_the_servers_own_token_count_is_read_from_real_metrics(shared_data: Path) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import httpx
+import pytest
+
 from tests.fakes.servers import EAGLE3, serving
 from tests.load.loading import PROMPTS, load
 from tracker.load.answers import Answer, Sampling
@@ -57,3 +60,21 @@ def test_a_pass_imports_nothing_and_no_tokenizer_is_ever_loaded() -> None:
         done = subprocess.run([sys.executable, "-c", _IMPORTS, url], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "24 [] []"
+
+
+@pytest.mark.parametrize("streams", [1, 8])
+def test_every_connection_is_open_before_the_first_request_is_sent(streams: int) -> None:
+    with serving(*EAGLE3) as url:
+        load(url, SglangRoute(), streams=streams)
+        opened = int(httpx.get(f"{url}/connections_at_first_request", trust_env=False).text)
+
+    # One more was the question whether the server is up.
+    assert opened == streams + 1
+
+
+def test_without_aiohttp_every_connection_is_open_too(without_aiohttp: None) -> None:
+    with serving(*EAGLE3) as url:
+        load(url, SglangRoute(), streams=8)
+        opened = int(httpx.get(f"{url}/connections_at_first_request", trust_env=False).text)
+
+    assert opened == 9

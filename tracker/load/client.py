@@ -10,6 +10,7 @@ a transport of its own with one connection, which avoids the scan.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import ssl
 from collections.abc import Callable
@@ -91,6 +92,22 @@ class ClientPool:
     def request(self, path: str, body: bytes) -> httpx.Request:
         """Return a POST to this path, ready to be sent."""
         return httpx.Request("POST", self._url + path, content=body, headers=self._headers, extensions=self._extensions)
+
+    async def connect(self, streams: int) -> None:
+        """Open a connection for each stream, so that none is opened in the measured window.
+
+        All are asked for at once, so no connection is used twice. A failure is left to the first request to tell.
+        """
+        ping = httpx.Request("GET", f"{self._url}/health", headers=self._headers, extensions=self._extensions)
+
+        async def one(stream: int) -> None:
+            with contextlib.suppress(*BROKEN):
+                async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                    response = await self.transport(stream).handle_async_request(ping)
+                    await response.aread()
+                    await response.aclose()
+
+        await asyncio.gather(*(one(stream) for stream in range(streams)))
 
     def transport(self, stream: int) -> httpx.AsyncBaseTransport:
         """Return the transport of a stream."""

@@ -92,8 +92,9 @@ class LoadGenerator:
         pool = self._clients()
         answers: list[Answer] = []
         gone = _Gone()
-        # Made before the clock starts.
+        # Made before the clock starts, and so are the connections.
         waiting = iter([(request, pool.request(self._route.path, request.body)) for request in requests])
+        await pool.connect(min(streams, len(requests)))
 
         async def stream(index: int) -> None:
             transport = pool.transport(index)

@@ -45,6 +45,7 @@ class Fake:
         self.last_request = b"{}"
         self.modes = [item.partition(":")[::2] for item in os.environ.get("FAKE_MODE", "").split(",") if item]
         self.requests = self.output_tokens = self.flushes = 0
+        self.connections, self.connections_at_first = 0, None
         self.running = 0
 
     def flag(self, name, default=None):
@@ -58,6 +59,7 @@ class Fake:
             await server.serve_forever()
 
     async def connection(self, reader, writer):
+        self.connections += 1
         try:
             while await self.request(reader, writer):
                 pass
@@ -74,6 +76,8 @@ class Fake:
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         if path in ("/generate", "/v1/completions", "/v1/chat/completions"):
             self.last_request = body
+            if self.connections_at_first is None:
+                self.connections_at_first = self.connections
         if path == "/generate" and not self.vllm:
             return await self.generate(json.loads(body), writer)
         if path in ("/v1/completions", "/v1/chat/completions"):
@@ -92,6 +96,7 @@ class Fake:
             "/v1/models": lambda: json.dumps({"object": "list", "data": [{"id": "fake"}]}).encode(),
             "/metrics": self.vllm_metrics if self.vllm else self.metrics,
             "/last_request": lambda: self.last_request,
+            "/connections_at_first_request": lambda: str(self.connections_at_first).encode(),
         }
         own = {"/reset_prefix_cache": lambda: self.flush() and b'{"success": true}'}
         if not self.vllm:
