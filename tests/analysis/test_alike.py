@@ -121,22 +121,23 @@ def test_sizes_no_two_of_which_were_trained_alike_stay_refused(epochs: dict[int,
     assert fit.cure.startswith("Retrain the sizes")
 
 
+JUMP = ((1_000, "1.277"), (2_000, "1.474"), (5_000, "1.800"), (10_000, "3.100"), (100_000, "3.150"))
+
+
 def test_a_residual_is_measured_with_the_scatter_between_trainings_and_says_where_it_lies() -> None:
-    sizes = ((1_000, "1.277"), (2_000, "1.474"), (5_000, "1.800"), (10_000, "3.100"), (100_000, "3.150"))
-    jump = [drafter(size, length, mix="chat", epochs=5.0) for size, length in sizes]
+    jump = [drafter(size, length, mix="chat", epochs=5.0) for size, length in JUMP]
     fit = fit_of(*jump)
 
     assert fit.status == "refused"
     assert fit.worst_residual_se is not None
     assert fit.worst_residual_se > 3
     assert fit.reason is not None
-    assert f"2,000 samples lie {fit.worst_residual_se:.1f} standard errors above the curve" in fit.reason
+    assert f"10,000 samples lie {fit.worst_residual_se:.1f} standard errors above the curve" in fit.reason
     assert fit.cure == "Serve one more size between the measured ones, on the same prompts."
 
 
 def test_where_more_passes_still_help_the_cure_of_a_curve_that_fits_no_form_is_training() -> None:
-    sizes = ((1_000, "1.277"), (2_000, "1.474"), (5_000, "1.800"), (10_000, "3.100"), (100_000, "3.150"))
-    jump = [drafter(size, length, mix="chat", epochs=5.0) for size, length in sizes]
+    jump = [drafter(size, length, mix="chat", epochs=5.0) for size, length in JUMP]
     fit = fit_of(*jump, other(2_000, "2.900", mix="chat", epochs=10.0))
 
     assert fit.cure is not None

@@ -1,4 +1,8 @@
-"""Simulated coverage of the scaling forecast: at least nominal, also where no form is right; it is conservative."""
+"""Simulated coverage of the scaling forecast: at least nominal, also where no form is right; it is conservative.
+
+The Hill curve is the form that joins from three sizes on; the stretched exponential and the Gompertz curve are none of
+the forms. Gompertz was added after that form, so that the table is no proof of what it was built on.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ def position(samples: int) -> float:
 
 
 def from_a_hill_curve(rng: np.random.Generator) -> dict[int, float]:
-    """Return true accept lengths of a curve that none of the forms describes."""
+    """Return true accept lengths of a curve that none of the published forms describes."""
     top, half, power = rng.uniform(0.7, 0.95), 10 ** rng.uniform(3, 4.5), rng.uniform(0.3, 0.8)
     first = {size: top * size**power / (size**power + half**power) for size in (*SIZES, WANTED)}
     return {size: float(decaying_length(np.asarray(rate), 0.965, 3)) for size, rate in first.items()}
@@ -67,10 +71,21 @@ def from_a_stretched_exponential(rng: np.random.Generator) -> dict[int, float]:
     }
 
 
+def from_a_gompertz_curve(rng: np.random.Generator) -> dict[int, float]:
+    """Return true accept lengths of a third curve that none of the forms describes: late, then steep, then flat."""
+    top, scale, power = rng.uniform(0.7, 0.95), 10 ** rng.uniform(3, 4.5), rng.uniform(0.3, 0.8)
+    return {
+        size: float(decaying_length(np.asarray(top * math.exp(-((scale / size) ** power))), 0.965, 3))
+        for size in EVERY_SIZE
+    }
+
+
 def any_size(truth: str, rng: np.random.Generator) -> dict[int, float]:
     """Return true accept lengths at every size of the table."""
     if truth == "stretched exponential":
         return from_a_stretched_exponential(rng)
+    if truth == "Gompertz":
+        return from_a_gompertz_curve(rng)
     if truth == "Hill":
         top, half, power = rng.uniform(0.7, 0.95), 10 ** rng.uniform(3, 4.5), rng.uniform(0.3, 0.8)
         first = {size: top * size**power / (size**power + half**power) for size in EVERY_SIZE}
@@ -90,21 +105,19 @@ TABLE = {
     "5 wide": (1_000, 3_000, 10_000, 30_000, 100_000),
 }
 
-# 100 runs have a standard error of 0.04 at 0.8. Measured: 0.88 to 0.99 in 16 of 18 cells, which is conservative, and
-# 0.79 for three wide sizes on a stretched exponential.
-LEAST = 0.72
-# The weak spot: five sizes over two decades, on a curve that has gone flat inside them (0.67). No form goes flat so
-# early, so the forecast lies 0.1 tokens too high on average.
-WEAK = {("stretched exponential", "5 wide"): 0.60}
+# 200 runs have a standard error of 0.03 at 0.8. Measured over 400 runs with another seed: 0.81 for five wide sizes on a
+# stretched exponential, which goes flat the most abruptly, and 0.85 to 1.00 in the other 23 cells: conservative.
+RUNS_A_CELL = 200
+LEAST = 0.75
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", sorted(TABLE))
-@pytest.mark.parametrize("truth", ["the forms", "Hill", "stretched exponential"])
+@pytest.mark.parametrize("truth", ["the forms", "Hill", "stretched exponential", "Gompertz"])
 def test_the_whole_table_covers_at_least_its_nominal_share(truth: str, sizes: str) -> None:
-    runs, inside = 100, 0
+    inside = 0
     rng = np.random.default_rng(11)
-    for index in range(runs):
+    for index in range(RUNS_A_CELL):
         lengths = any_size(truth, rng)
         measured = [
             SizeMeasurement(samples=size, length=max(1.0, lengths[size] + SD * float(rng.standard_normal())), se=SD)
@@ -114,4 +127,4 @@ def test_the_whole_table_covers_at_least_its_nominal_share(truth: str, sizes: st
         low, high = np.quantile(draws, (0.1, 0.9))
         inside += bool(low <= lengths[WANTED] <= high)
 
-    assert inside / runs >= WEAK.get((truth, sizes), LEAST)
+    assert inside / RUNS_A_CELL >= LEAST

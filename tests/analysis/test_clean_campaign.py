@@ -1,17 +1,24 @@
-"""The clean H200 campaign as measured: a curve at five epochs, two drafters beside it, and no form that fits."""
+"""The clean H200 campaign as measured: a curve at five epochs that levels off, and two drafters beside it."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import json
+import math
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from tests.analysis.campaigns import H200, H200_LOADS, LOGGED, WINDOW, h200_cells, h200_row
+from tracker.analysis._forms import Chain
 from tracker.analysis.campaign import analyse
+from tracker.analysis.hold_out import hold_out
+from tracker.analysis.posterior import SizeMeasurement
+from tracker.analysis.priors import DEFAULT_PRIORS
 from tracker.analysis.results import ScalingFit
+from tracker.analysis.uncertainty import quantile
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.provenance import Provenance
 from tracker.domain.record import RunRecord, StoredRun
@@ -22,8 +29,7 @@ from tracker.resources import experiments_dir
 
 FOLDER = experiments_dir() / "h200-tiny-llama-clean"
 CHAIN = "-3-1-4"
-# Share of the forecast from the six smaller sizes at or below what 100,000 samples measured: the curve flattens sooner.
-PIT = {1: 0.084, 8: 0.087, 32: 0.108}
+STORED = Path(__file__).resolve().parents[1] / "data" / "analysis" / "pit.json"
 
 
 def drafters() -> dict[str, Training]:
@@ -100,31 +106,70 @@ def test_what_the_longer_training_brought_at_one_stream() -> None:
 
 
 @pytest.mark.parametrize("load", H200_LOADS)
-def test_the_jump_before_ten_thousand_samples_is_in_none_of_the_forms_at_any_load(load: int) -> None:
+def test_the_form_with_a_ceiling_of_its_own_passes_through_the_jump_and_the_plateau(load: int) -> None:
+    fit = fit_at(load)
+    at = {point.samples: point for point in fit.forecast}
+
+    assert fit.status == "qualified"
+    assert fit.worst_residual_se is not None
+    assert fit.worst_residual_se < 2.5
+    assert fit.effective_sample_size is not None
+    assert fit.effective_sample_size >= 300
+    # Ten times the data add next to nothing: the curve is flat from 50,000 samples on.
+    assert at[1_000_000].median - at[100_000].median == pytest.approx(0.02, abs=0.03)
+
+
+@pytest.mark.parametrize("load", H200_LOADS)
+def test_the_forecast_holds_for_this_training_budget_and_its_cure_is_training_to_the_end(load: int) -> None:
     fit = fit_at(load)
 
-    assert fit.status == "refused"
-    assert fit.forecast == ()
-    assert fit.worst_residual_se == pytest.approx(3.07, abs=0.05)
     assert fit.reason is not None
-    assert "10,000 samples lie 3.1 standard errors above the curve" in fit.reason
-    assert fit.effective_sample_size is not None
-    assert fit.effective_sample_size > 1000
+    # With 32 requests at one stream the step from 2.84 to 2.95 at 10,000 samples is below two standard errors.
+    rising = "2,000" if load == 1 else "2,000 and 10,000"
+    assert f"holds for this training budget alone: at {rising} samples more passes still raise" in fit.reason
+    # The rule of thumb about repeated data is not held against what was measured here.
+    assert "repeats add little" not in fit.reason
+    assert fit.cure is not None
+    assert fit.cure.startswith("Train every size until more passes bring nothing")
+    assert "7,812" not in fit.cure
+
+
+def held_out(load: int) -> dict[int, float]:
+    """Return, for every prefix of the series, where its largest size fell in what the smaller ones predict."""
+    fit = fit_at(load)
+    assert fit.max_acceptance is not None
+    assert fit.ceiling is not None
+    chain = Chain(num_steps=3, max_acceptance=fit.max_acceptance, max_length=fit.ceiling)
+    sizes = []
+    for point in fit.points:
+        length, half = point.accept_length.value, point.accept_length.half_width
+        assert length is not None
+        assert half is not None
+        sizes.append(SizeMeasurement(samples=point.samples, length=length, se=half / quantile(0.9, math.inf)))
+    found = [hold_out(sizes[:count], chain=chain, priors=DEFAULT_PRIORS, seed=0) for count in range(2, len(sizes) + 1)]
+    return {item.samples: item.pit for item in found if item is not None}
+
+
+def stored(load: int) -> dict[int, float]:
+    ranks = json.loads(STORED.read_text(encoding="utf-8"))["pit"]
+    start = f"H200 tiny Llama clean, {load} streams, "
+    return {int(name.removeprefix(start)): rank for name, rank in ranks.items() if name.startswith(start)}
 
 
 @pytest.mark.parametrize("load", H200_LOADS)
-def test_the_cure_is_training_to_the_end_and_not_more_steps_for_eight_sizes(load: int) -> None:
-    cure = fit_at(load).cure
-
-    assert cure is not None
-    assert cure.startswith("Train every size until more passes bring nothing")
-    assert "7,812" not in cure
-
-
-@pytest.mark.parametrize("load", H200_LOADS)
-def test_the_largest_size_falls_low_in_what_the_smaller_ones_predict(load: int) -> None:
+def test_every_size_falls_where_it_is_stored_to_fall_in_what_the_smaller_ones_predict(load: int) -> None:
     held = fit_at(load).hold_out
 
     assert held is not None
     assert held.samples == 100_000
-    assert held.pit == pytest.approx(PIT[load], abs=0.02)
+    assert held_out(load) == pytest.approx(stored(load), abs=0.02)
+    assert held.pit == pytest.approx(stored(load)[100_000], abs=0.02)
+
+
+@pytest.mark.parametrize("load", H200_LOADS)
+def test_from_four_sizes_on_the_next_falls_inside_and_before_that_training_cut_short_jumps_out(load: int) -> None:
+    ranks = stored(load)
+
+    assert all(0.1 <= ranks[size] <= 0.9 for size in (2_000, 20_000, 50_000, 100_000))
+    # 78 to 390 optimizer steps leave these sizes half trained: they rise faster than any prior of data alone allows.
+    assert all(ranks[size] > 0.97 for size in (5_000, 10_000))

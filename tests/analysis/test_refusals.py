@@ -47,6 +47,16 @@ def test_a_missing_baseline_gives_no_break_even_and_no_speedup() -> None:
     assert found.scaling.forecast
 
 
+def test_a_split_without_any_flags_asks_for_them() -> None:
+    unnamed = run("spec", speed="100.0", length="2.40", speculation=Speculation(enabled=True))
+    found = analysed(BASE, unnamed).step_time
+
+    assert found.status == "refused"
+    assert found.reason == "No configuration says how many tokens it drafts."
+    assert found.cure is not None
+    assert "--server" in found.cure
+
+
 def test_baselines_further_apart_than_the_effect_decide_nothing() -> None:
     found = analysed(
         BASE, run("base again", speed="99.0", minutes=5), run("spec", speed="104.0", length="2.40", minutes=9)

@@ -1,7 +1,11 @@
-"""Three forms of accept length against training data, each a function of standard normal scores.
+"""Forms of accept length against training data, each a function of standard normal scores.
 
 F1 logit-linear, F2 power law to a ceiling, F3 log-linear in accept length; x = log10(samples / reference). Writing the
 priors as transforms of normal scores makes the prior a product of standard normals, whatever the form.
+
+From three sizes on a fourth stands beside them, logistic to a ceiling of its own. None of the three both climbs from a
+low start and goes flat inside the data: on such curves their forecast lay 0.1 tokens too high, and 80 % intervals
+covered 67 %. Fewer sizes cannot show a ceiling and leave the published forms as they are.
 """
 
 from __future__ import annotations
@@ -15,6 +19,9 @@ from scipy import special
 from tracker.analysis.acceptance import decaying_length
 from tracker.analysis.priors import Priors
 from tracker.analysis.uncertainty import FloatArray
+
+# A ceiling lies at least so far above the start, as a share: logits stay finite.
+_BELOW = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +88,26 @@ def _log_linear(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> F
     return np.clip(start + slope * x, 1.0, chain.max_length)
 
 
+def _logistic_to_a_ceiling(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+    highest = chain.max_acceptance
+    start = np.minimum(_level(scores[:, 0], priors), highest * (1 - _BELOW))
+    slope = _positive_normal(scores[:, 1], priors.slope_mean, priors.slope_sd)
+    ceiling = start + (highest - start) * np.maximum(special.ndtr(scores[:, 3]), _BELOW)
+    # Slopes were published as logits of acceptance itself: the ceiling leaves the slope at the reference size alone.
+    steepness = slope * (1 - start) / (1 - start / ceiling)
+    position = special.logit(start / ceiling) + np.clip(steepness * x, -50.0, 50.0)
+    return _served(ceiling * special.expit(position), _rho(scores[:, 2], priors), chain)
+
+
 FORMS = (
     Form(name="logit-linear", dimensions=3, lengths=_logit_linear),
     Form(name="power law to a ceiling", dimensions=4, lengths=_power_to_ceiling),
     Form(name="log-linear", dimensions=3, lengths=_log_linear),
 )
+LEVELLING = Form(name="logistic to a ceiling", dimensions=4, lengths=_logistic_to_a_ceiling)
+_LEAST_SIZES_TO_LEVEL = 3
+
+
+def forms_for(sizes: int) -> tuple[Form, ...]:
+    """Return the forms that so many distinct training sizes can tell from one another."""
+    return (*FORMS, LEVELLING) if sizes >= _LEAST_SIZES_TO_LEVEL else FORMS

@@ -53,6 +53,10 @@ def decompose(rows: Sequence[StepRow], base_ms: float) -> Decomposition:
 
     With one branch a step (n = s + 1 everywhere) verification and drafting cannot be told apart: only their sum is
     given.
+
+    Args:
+        rows: At least one configuration.
+        base_ms: Milliseconds per token of the baseline.
     """
     design = design_of(rows)
     rank = int(np.linalg.matrix_rank(design))

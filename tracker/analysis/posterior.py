@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy import special
 from scipy.stats import qmc
 
-from tracker.analysis._forms import FORMS, Chain, Form
+from tracker.analysis._forms import Chain, Form, forms_for
 from tracker.analysis.priors import Priors
 from tracker.analysis.uncertainty import FloatArray
 
@@ -45,6 +45,8 @@ class Posterior:
     """Priors behind it."""
     chain: Chain
     """What the configuration allows."""
+    forms: tuple[Form, ...]
+    """Forms averaged."""
     scores: tuple[FloatArray, ...]
     """Normal scores per form, shape (draws of that form, dimensions)."""
     discrepancy: FloatArray
@@ -60,7 +62,7 @@ class Posterior:
         """Return accept length at a training size, shape (n_draws,); the curves may be wrong beyond the data."""
         x = math.log10(samples / self.priors.reference_samples)
         curve = np.concatenate(
-            [form.lengths(part, x, self.priors, self.chain) for form, part in zip(FORMS, self.scores, strict=True)]
+            [form.lengths(part, x, self.priors, self.chain) for form, part in zip(self.forms, self.scores, strict=True)]
         )
         start = self.priors.reference_samples if self.largest is None else self.largest
         beyond = max(0.0, math.log10(samples / start))
@@ -79,14 +81,15 @@ def sample(
         seed: Seed of the scrambled Sobol sequence.
         draws: Draws returned; `priors.draws` by default.
     """
-    proposals = [_from_prior(form, seed + index) for index, form in enumerate(FORMS)]
+    forms = forms_for(len({item.samples for item in measured}))
+    proposals = [_from_prior(form, seed + index) for index, form in enumerate(forms)]
     weights = [
-        _log_weights(form, part, None, measured, chain, priors) for form, part in zip(FORMS, proposals, strict=True)
+        _log_weights(form, part, None, measured, chain, priors) for form, part in zip(forms, proposals, strict=True)
     ]
     for step in range(_REFINEMENTS):
         if _effective(weights) >= LEAST_EFFECTIVE_DRAWS:
             break
-        for index, form in enumerate(FORMS):
+        for index, form in enumerate(forms):
             proposals[index], weights[index] = _refined(
                 form, proposals[index], weights[index], measured, chain, priors, seed + 101 * (step + 1) + index
             )
@@ -98,6 +101,7 @@ def sample(
     return Posterior(
         priors=priors,
         chain=chain,
+        forms=forms,
         scores=scores,
         discrepancy=np.asarray(shuffled, dtype=np.float64),
         largest=max((item.samples for item in measured), default=None),

@@ -127,7 +127,7 @@ class Priors:
     """Break-even values of others."""
 
     def scale_slope(self, factor: float) -> Priors:
-        """Return priors whose expected gain from data is `factor` times as large, in all three forms."""
+        """Return priors whose expected gain from data is `factor` times as large, in all forms."""
         return dataclasses.replace(
             self,
             slope_mean=self.slope_mean * factor,

@@ -228,7 +228,7 @@ def _misfit(points: Sequence[SizePoint], residuals: Sequence[float], posterior: 
     worst, at = max(zip(residuals, points, strict=True), key=lambda pair: abs(pair[0]))
     if abs(worst) > _WORST_RESIDUAL_SE:
         found.append(
-            f"None of the three forms passes through the sizes: {size(at.label)} samples lie {abs(worst):.1f} standard "
+            f"None of the forms passes through the sizes: {size(at.label)} samples lie {abs(worst):.1f} standard "
             f"errors {'above' if worst > 0 else 'below'} the curve, with the scatter between trainings counted in."
         )
     if posterior.effective_draws < LEAST_EFFECTIVE_DRAWS:
@@ -249,14 +249,19 @@ def _cure_refused(alike: AlikeSizes) -> str:
         return f"Retrain the sizes {listed(short)} for {size(most)} steps, as the others, and serve them again."
     if differences(points):
         return "Train the sizes on one mix with equal passes over the data, and serve them in one configuration."
+    return _train_to_the_end(alike) or "Serve one more size between the measured ones, on the same prompts."
+
+
+def _train_to_the_end(alike: AlikeSizes) -> str | None:
+    """Return the cure for sizes that more passes still improve; None where nothing shows that they do."""
     rising = alike.raised_by_training()
-    if rising:
-        return (
-            f"Train every size until more passes bring nothing, and serve them again on the same prompts: at "
-            f"{listed([size(samples) for samples in rising])} samples they still raise accept length, so the curve "
-            "mixes data with training cut short."
-        )
-    return "Serve one more size between the measured ones, on the same prompts."
+    if not rising:
+        return None
+    return (
+        f"Train every size until more passes bring nothing, and serve them again on the same prompts: at "
+        f"{listed([size(samples) for samples in rising])} samples they still raise accept length, so the curve "
+        "mixes data with training cut short."
+    )
 
 
 def _quality(
@@ -282,6 +287,7 @@ def _quality(
     if repeats_unknown(points):
         reasons.append("How many samples repeat others was recorded for some sizes only; the rest count as distinct.")
     reasons += _not_monotone(points)
+    to_the_end = _train_to_the_end(alike)
     if fit.assumed_num_steps is not None:
         reasons.append(f"Draft steps were not recorded; {fit.assumed_num_steps} are assumed.")
     if needed is not None and _wide(needed):
@@ -289,16 +295,31 @@ def _quality(
     cure = None
     if reasons:
         low = max(1, sizes[0] // 10)
-        cure = (
+        cure = to_the_end or (
             f"Train one size far from the measured ones: {size(low)} or {size(10 * sizes[-1])} samples, same "
             "mix and passes, "
             "served on the same prompts. Range narrows the forecast more than count."
         )
     # Where the bar lies is worth saying and takes nothing from the curve.
-    remarks = [*alike.remarks(), *repeat_remarks(points), *_bar_remarks(points, fit.break_even, posterior.chain)]
+    remarks = [
+        *alike.remarks(),
+        *_budget_remarks(alike),
+        *repeat_remarks(points, still_rising=to_the_end is not None),
+        *_bar_remarks(points, fit.break_even, posterior.chain),
+    ]
     if fit.unserved:
         remarks.append(_unserved_words(fit.unserved))
     return ("qualified" if reasons else "forecast"), (" ".join([*reasons, *remarks]) or None), cure
+
+
+def _budget_remarks(alike: AlikeSizes) -> list[str]:
+    rising = alike.raised_by_training()
+    if not rising:
+        return []
+    sizes = listed([size(samples) for samples in rising])
+    return [
+        f"The curve holds for this training budget alone: at {sizes} samples more passes still raise accept length."
+    ]
 
 
 def _bar_remarks(points: Sequence[SizePoint], bar: BreakEven | None, chain: Chain) -> list[str]:

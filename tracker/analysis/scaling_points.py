@@ -171,8 +171,13 @@ def repeats_unknown(points: Sequence[SizePoint]) -> bool:
     return len({point.training.unique_samples is None for point in points}) > 1
 
 
-def repeat_remarks(points: Sequence[SizePoint]) -> list[str]:
-    """Return what repeated data mean for the curve, each as a sentence."""
+def repeat_remarks(points: Sequence[SizePoint], *, still_rising: bool) -> list[str]:
+    """Return what repeated data mean for the curve, each as a sentence.
+
+    Args:
+        points: Sizes of the curve.
+        still_rising: Whether more passes were seen to help here, which the rule of thumb then does not gainsay.
+    """
     repeated = {
         point.samples: point.training.samples
         for point in points
@@ -183,7 +188,7 @@ def repeat_remarks(points: Sequence[SizePoint]) -> list[str]:
         pairs = listed([f"{size(distinct)} of {size(whole)}" for distinct, whole in sorted(repeated.items())])
         found.append(f"The curve counts distinct samples: {pairs}; the rest repeats them.")
     passes = [epochs for point in points if (epochs := epochs_of(point.training)) is not None]
-    if passes and max(passes) > _MOST_PASSES:
+    if passes and max(passes) > _MOST_PASSES and not still_rising:
         found.append(
             f"Up to {max(passes):.1f} passes over the data: beyond about {_MOST_PASSES:g} repeats add little, so new "
             "samples would do more than these sizes show."

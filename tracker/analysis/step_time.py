@@ -60,6 +60,18 @@ def fit(
     ids = tuple(dict.fromkeys([run_id for group in groups for run_id in group.run_ids] + [reference.baseline.run_id]))
     base = reference.baseline.step_ms.value
     rows = [group.row for group in groups]
+    if not rows:
+        return StepTimeFit(
+            status="refused",
+            rank=0,
+            concurrency=load,
+            baseline_ms=base,
+            example=best.configuration,
+            example_step_ms=best.step_ms.value,
+            reason="No configuration says how many tokens it drafts.",
+            cure="Log the server's flags with the run: --server, --argv or --server-cmd.",
+            run_ids=ids,
+        )
     found = decompose(rows, base)
     refusal = _refusal(groups, found, reference, base)
     if refusal is not None:
