@@ -147,14 +147,15 @@ def _sorted(sources: Sequence[Source]) -> _Parts:
 
 def _benchmark(parts: _Parts) -> list[Source]:
     """Return the benchmark runs; a log or counters that several runs could own stay runs of their own."""
+    extra: list[Source] = []
     if not parts.results and len(parts.logs) != 1 and len(parts.counters) == 2 and not parts.logs:
         # Two readings of one server are one run: what happened between them.
-        runs, extra = [_between(parts.counters)], []
+        runs = [_between(parts.counters)]
     elif len(parts.results) == 1 or (not parts.results and len(parts.logs) == 1):
         base = parts.results[0] if parts.results else parts.logs[0]
         logs = parts.logs if parts.results else []
         _refuse_too_many(logs, parts.counters)
-        runs, extra = [_together(base, logs, parts.counters)], []
+        runs = [_together(base, logs, parts.counters)]
     else:
         runs = list(parts.results)
         extra = [*parts.logs, *parts.counters]
