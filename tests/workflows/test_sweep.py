@@ -185,6 +185,16 @@ def test_the_wrong_flag_is_refused_and_recorded_as_refused(campaign: Campaign) -
     assert len(result.records) == 3
 
 
+def test_a_drafter_that_is_not_there_costs_no_start_and_is_told_with_its_cure(campaign: Campaign) -> None:
+    campaign.write(server("a", "drafters/gone")).run()
+
+    record = campaign.records()["a"]
+    assert record.validity == "invalid"
+    assert [finding.code for finding in record.findings if finding.severity == "error"] == ["MODEL_PATH_NOT_FOUND"]
+    assert any("fix: Correct the path" in line for line in campaign.told)
+    assert not (campaign.folder / "out" / "logs").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["file", "option"])
 def test_the_wrong_flag_runs_where_it_is_allowed_and_its_finding_stays(campaign: Campaign, where: str) -> None:

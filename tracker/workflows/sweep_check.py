@@ -16,6 +16,7 @@ from tracker.errors import CheckpointError, InputError
 from tracker.lint.base import Subject
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 
+PATH_NOT_FOUND = "MODEL_PATH_NOT_FOUND"
 _MEANT_BY_SIMULATION = frozenset({"SYNTHETIC_ACCEPTANCE", "DRAFT_WEIGHTS_DUMMY", "RANDOM_DATASET_FOR_ACCEPTANCE"})
 
 
@@ -44,6 +45,11 @@ class Checked:
         """Return in one sentence why it is refused."""
         codes = ", ".join(item.code for item in self.refused_by)
         return f"refused before launch by {codes}; start it all the same with --allow {self.refused_by[0].code}"
+
+    @property
+    def fix(self) -> str | None:
+        """Return what would cure the first error that has a cure; None without one."""
+        return next((item.fix for item in self.refused_by if item.fix is not None), None)
 
 
 def check_all(plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> tuple[Checked, ...]:
@@ -112,7 +118,7 @@ def _missing(plan: SweepPlan, what: str, path: str) -> Iterator[Finding]:
     if not is_path and (parent == Path() or not (plan.models / parent).is_dir()):
         return  # may be a Hub id
     yield Finding(
-        code="MODEL_PATH_NOT_FOUND",
+        code=PATH_NOT_FOUND,
         severity="error",
         message=f"The {what} {path} is not there: the server would end after some time of loading.",
         fix="Correct the path, or name the folder that relative paths start from with --models.",

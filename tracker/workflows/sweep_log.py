@@ -18,7 +18,7 @@ from tracker.workflows.bench_measured import Measured
 from tracker.workflows.bench_record import to_run
 from tracker.workflows.session import Session
 from tracker.workflows.sweep_baseline import BaselineSegment
-from tracker.workflows.sweep_check import Checked
+from tracker.workflows.sweep_check import PATH_NOT_FOUND, Checked
 from tracker.workflows.sweep_fleet import Tell, Up
 from tracker.workflows.sweep_history import keep_record
 from tracker.workflows.sweep_plan import Arm, SweepPlan
@@ -149,8 +149,15 @@ class SweepLog:
         """Log a server that the checks refuse, without numbers."""
         arm = item.arm
         self.tell(f"{arm.name}: {item.reason}")
+        for finding in item.refused_by:
+            self.tell(f"    {finding.message}")
+            if finding.fix is not None:
+                self.tell(f"    fix: {finding.fix}")
         argv = arm.command(host=self.plan.table.host, port=self.plan.table.start_port)
-        record = self._write(Outcome(arm=arm, name=arm.name, argv=argv, run=self._empty(arm), invalid=item.reason))
+        # What the files and flags say is found again when the record is made; that there are no files is not.
+        paths = tuple(finding for finding in item.refused_by if finding.code == PATH_NOT_FOUND)
+        run = dataclasses.replace(self._empty(arm), findings=paths)
+        record = self._write(Outcome(arm=arm, name=arm.name, argv=argv, run=run, invalid=item.reason))
         self._finish(arm, record, Done(name=arm.name, status="refused", reason=item.reason))
 
     def failed(self, up: Up, name: str, reason: str) -> None:

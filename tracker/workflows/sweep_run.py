@@ -77,7 +77,8 @@ class SweepRun:
             if not item.refused_by:
                 self._allowed.append(item)
             elif item.arm.is_baseline:
-                raise ServerError(f"the baseline is {item.reason}", where=self._plan.where)
+                told = " ".join(finding.message for finding in item.refused_by)
+                raise ServerError(f"the baseline is {item.reason}. {told}", where=self._plan.where, hint=item.fix)
             elif not self._is_done(item.arm):
                 self._log.refused(item)
         with Fleet(self._plan, self._options.out / LOGS_FOLDER, self._tell) as fleet:
