@@ -235,3 +235,19 @@ def test_a_mistake_is_named_with_advice(tmp_path: Path, sweep: str, words: str) 
 
     assert caught.value.hint
     assert str(tmp_path) in (caught.value.where or "")
+
+
+def test_a_campaign_says_that_its_acceptance_was_forced_on_purpose(tmp_path: Path) -> None:
+    _models(tmp_path)
+    _swept(tmp_path, f'{SERVER}shape = "3-1-4"\nsimulated_accept_length = 2\n')
+    session = Session(now=NOW, environ=dict(os.environ), cwd=tmp_path)
+    plain = f'{HEAD}[[inputs]]\npath = "out/servers/a"\n'
+
+    (tmp_path / "campaign.toml").write_text(f"{plain}simulated_acceptance = true\n")
+    (meant,) = log_run(LogRequest(inputs=(tmp_path,), dry_run=True), session).outcomes
+    (tmp_path / "campaign.toml").write_text(plain)
+    (left,) = log_run(LogRequest(inputs=(tmp_path,), dry_run=True), session).outcomes
+
+    assert _codes(meant.record)["SYNTHETIC_ACCEPTANCE"] == "info"
+    assert _codes(left.record)["SYNTHETIC_ACCEPTANCE"] == "error"
+    assert all(item.voids == ("acceptance",) for item in meant.record.findings if item.code == "SYNTHETIC_ACCEPTANCE")

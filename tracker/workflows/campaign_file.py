@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tracker.domain.campaign import Campaign, Claim, Costs, Reference
+from tracker.domain.campaign import Campaign, Claim, Costs, Reference, Traffic
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.training import Training
 from tracker.domain.workload import Hardware, Workload
@@ -45,6 +45,8 @@ class CampaignInput:
     """Streams, where the file does not say."""
     format: str | None = None
     """Importer to force."""
+    simulated_acceptance: bool = False
+    """Acceptance that was simulated was so on purpose, to measure step times: no error then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +119,7 @@ class _Reader:
         self._where = where
 
     def campaign_file(self, tree: Mapping[str, Any], folder: Path) -> CampaignFile:
-        known = {"schema_version", "campaign", "costs", "claims", "references", "hardware", "server", "target",
+        known = {"schema_version", "campaign", "costs", "traffic", "claims", "references", "hardware", "server", "target",
                  "workload", "drafter_facts", "drafters", "inputs", "sweep"}  # fmt: skip
         self._refuse_unknown(tree, known, "top level")
         version = tree.get("schema_version")
@@ -130,6 +132,7 @@ class _Reader:
         campaign = {
             **tree.get("campaign", {}),
             "costs": self._convert(tree.get("costs", {}), Costs, "costs"),
+            "traffic": self._convert(tree.get("traffic", {}), Traffic, "traffic"),
             "claims": tuple(self._convert(item, Claim, "claims") for item in tree.get("claims", ())),
             "references": tuple(self._convert(item, Reference, "references") for item in tree.get("references", ())),
         }
@@ -164,7 +167,8 @@ class _Reader:
     def _convert(self, table: Mapping[str, Any], kind: type[_T], key: str) -> _T:
         self._refuse_unknown(table, {item.name for item in dataclasses.fields(kind)}, f"[{key}]")  # type: ignore[arg-type]
         try:
-            return msgspec.convert(table, kind)
+            # Keys of a TOML table are texts, also where they count streams.
+            return msgspec.convert(table, kind, str_keys=True)
         except msgspec.ValidationError as error:
             raise InputError(f"[{key}]: {error}", where=self._where, hint="Correct the value.") from error
 

@@ -23,10 +23,10 @@ from tracker.errors import (
 )
 from tracker.importers.base import ImportedRun
 from tracker.store import log_many
-from tracker.workflows import command_watch, originals
+from tracker.workflows import command_watch, originals, simulated
 from tracker.workflows.adopt_connect import Connection, connect_benchmarks
 from tracker.workflows.assemble import RunFacts, assemble
-from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, read_campaign
+from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, CampaignInput, read_campaign
 from tracker.workflows.merge import Source, merge
 from tracker.workflows.server_sources import ServerFacts, ServerOptions, from_log_head, read_sources
 from tracker.workflows.session import Session
@@ -237,24 +237,22 @@ def _sources(
 ) -> tuple[tuple[Source, ...], tuple[tuple[str, str], ...]]:
     found: list[Source] = []
     detected: list[tuple[str, str]] = []
-    paths: list[tuple[Path, str | None, int | None]] = []
+    paths: list[tuple[Path, CampaignInput]] = []
     if campaign is not None:
-        paths = [(path, entry.format, entry.concurrency) for path, entry in campaign.input_paths()]
+        paths = list(campaign.input_paths())
     else:
-        paths = [(path, request.format, None) for path in request.inputs]
+        given = [*request.inputs]
         if request.training is not None and request.training.exists():
-            paths.append((request.training, request.format, None))
-    for path, form, concurrency in paths:
-        name = form or importers.detect(path).name
+            given.append(request.training)
+        paths = [(path, CampaignInput(path=str(path), format=request.format)) for path in given]
+    for path, entry in paths:
+        name = entry.format or importers.detect(path).name
         # Beside other inputs, named columns are the table's; alone, any other format refuses them in plain words.
         columns = request.columns if name == TABLE_FORMAT or len(paths) == 1 else None
         runs = importers.read(path, name, columns)
         detected.append((str(path), name))
         digests, kept = originals.digests(path), originals.keep(path, keep_text=request.keep_text)
-        found += [
-            _from_file(run, importer=name, concurrency=concurrency, digests=digests, kept=kept, path=path)
-            for run in runs
-        ]
+        found += [_from_file(run, importer=name, entry=entry, digests=digests, kept=kept, path=path) for run in runs]
     if campaign is None:
         found = list(merge(found))
     values = [*request.rows, *([request.metrics] if request.metrics else [])]
@@ -275,13 +273,21 @@ def _from_file(
     run: ImportedRun,
     *,
     importer: str,
-    concurrency: int | None,
+    entry: CampaignInput,
     digests: Sequence[InputFile],
     kept: tuple[Attachment, ...],
     path: Path,
 ) -> Source:
     files = tuple(dataclasses.replace(item, row=run.row) for item in digests)
-    return Source(imported=run, files=files, importer=importer, attachments=kept, concurrency=concurrency, path=path)
+    return Source(
+        imported=run,
+        files=files,
+        importer=importer,
+        attachments=kept,
+        concurrency=entry.concurrency,
+        simulated_on_purpose=entry.simulated_acceptance,
+        path=path,
+    )
 
 
 def _from_command(missing: str) -> ImportedRun:
@@ -332,6 +338,8 @@ def _record(
     run = assemble(
         source.imported, facts, dataclasses.replace(told, importer=source.importer, inputs=tuple(source.files))
     )
+    if source.simulated_on_purpose:
+        run = dataclasses.replace(run, record=run.record.replace(findings=simulated.meant(run.record.findings)))
     if watched is not None and watched.exit_code != 0:
         reasons = [f"command exited with {watched.exit_code}", run.record.validity_reason]
         reason = "; ".join(text for text in reasons if text)

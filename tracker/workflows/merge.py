@@ -42,6 +42,8 @@ class Source:
     """The originals to keep."""
     concurrency: int | None = None
     """Streams, where the campaign says."""
+    simulated_on_purpose: bool = False
+    """Whether the campaign says that acceptance was forced to measure step times."""
     path: Path | None = None
     """Where it came from."""
     server_logs: tuple[Path, ...] = ()
