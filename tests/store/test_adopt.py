@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,9 @@ from tracker.domain.record import Amendment, RunRecord
 from tracker.domain.trainer_run import TrainerRun
 from tracker.errors import InputError, RunNotFoundError, StoreError
 from tracker.store.base import Query
+from tracker.store.copying import copy_store
 from tracker.store.mlflow_adopt import Adoption
+from tracker.store.mlflow_open import open_store
 from tracker.store.mlflow_store import MlflowStore
 
 AT = datetime(2026, 11, 30, 9, tzinfo=UTC)
@@ -309,3 +312,29 @@ def test_an_adoption_is_news_for_a_reader_who_has_read_everything(
     second = sqlite_store.query(Query(experiment=experiment, kind="training"))
 
     assert [run.record.note for run in (*first, *second)] == ["first try | with <b>bold</b>", "counted"]
+
+
+def test_a_benchmark_of_the_same_name_is_not_meant(
+    sqlite_store: MlflowStore, experiment: str, make_run: MakeRun
+) -> None:
+    sqlite_store.save(make_run("kimi-eagle3-100k"))
+    run_id = write_trainer_run(sqlite_store, experiment)
+
+    assert Adoption(sqlite_store).find("kimi-eagle3-100k").run_id == run_id
+
+
+def test_an_adopted_training_is_copied_to_another_store_with_its_history(
+    sqlite_store: MlflowStore, experiment: str, tmp_path: Path, empty_database: Path
+) -> None:
+    run_id = write_trainer_run(sqlite_store, experiment)
+    adopted(sqlite_store, run_id)
+    (tmp_path / "other").mkdir()
+    shutil.copy(empty_database, tmp_path / "other" / "mlflow.db")
+    other = open_store(environ={}, data_dir=tmp_path / "other")
+
+    (outcome,) = [item for item in copy_store(sqlite_store, other) if item.run_id is not None]
+
+    assert outcome.status == "copied"
+    (found,) = other.query(Query(experiment=experiment))
+    assert found.record == sqlite_store.load(run_id).record
+    assert Adoption(sqlite_store).find(run_id).status == "FINISHED"

@@ -177,7 +177,9 @@ def _called(client: Any, wanted: str) -> list[Any]:
         for run in search(client, ids, condition):
             if run.info.run_name == wanted or run.info.run_id.startswith(wanted.lower()):
                 found[run.info.run_id] = run
-    return [found[key] for key in sorted(found)]
+    # A benchmark is often called like its drafter's training; only the training can be meant.
+    runs = [found[key] for key in sorted(found)]
+    return [run for run in runs if not is_ours(run)] or runs
 
 
 def runs_in(client: Any, experiment: str, *, where: str) -> list[Any]:
