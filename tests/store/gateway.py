@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import urlsplit
 
 HOP_BY_HOP = {"connection", "transfer-encoding", "content-length", "date", "server", "keep-alive"}
@@ -31,6 +33,8 @@ class Gateway:
     """Where it listens."""
     seen: set[str | None] = field(default_factory=set)
     """Every Authorization header that arrived."""
+    certificate: tuple[Path, Path] | None = None
+    """Certificate chain and key; with them it speaks TLS."""
 
 
 @contextlib.contextmanager
@@ -80,6 +84,13 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     gateway.url = f"http://127.0.0.1:{server.server_port}"
+    if gateway.certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*gateway.certificate)
+        # The handshake belongs to the connection's thread: one client that gives up must not hold the others.
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]
+        gateway.url = f"https://localhost:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -22,6 +22,7 @@ def command(ctx: click.Context, /, experiment: str | None, port: int, tracking_u
     session = _context.session(tracking_uri)
     plan = plan_ui(session, experiment=experiment, port=port)
     click.echo(plan.url)
+    click.echo(f"store: {session.describe_store()}", err=True)
     if plan.command is not None:
         click.echo("starting; ready in about ten seconds, Ctrl-C ends it", err=True)
     code = serve_ui(plan, session)

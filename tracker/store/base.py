@@ -42,6 +42,8 @@ class ReportRun:
     """Artifacts by name: memo.html, memo.txt, memo.json, explore.html."""
     run_ids: tuple[str, ...] = ()
     """Runs the memo rests on; each gets the memo's id as its tag `tracker.report`."""
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Ids that runs have here, by those that the memo names them by; only for a memo made in another store."""
     params: Mapping[str, str] = field(default_factory=dict)
     """Window, memo number, what it was made with."""
     metrics: Mapping[str, float] = field(default_factory=dict)

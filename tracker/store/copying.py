@@ -217,7 +217,9 @@ def _copy_memo(
     status: CopyStatus = "present"
     if there is None:
         ids = tuple(here[record] for record in dict.fromkeys(memo.record_ids.values()) if record in here)
-        run_id = target.save_report(experiment, dataclasses.replace(memo.memo, run_ids=ids)).run_id
+        named = {name: here[record] for name, record in memo.record_ids.items() if record in here}
+        moved = dataclasses.replace(memo.memo, run_ids=ids, named=named)
+        run_id = target.save_report(experiment, moved).run_id
         status = "copied"
     else:
         run_id = there.place

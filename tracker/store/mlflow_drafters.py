@@ -14,6 +14,7 @@ from typing import Any
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.record import RunRecord
 from tracker.store.mlflow_names import Names, model_slug, shortened
+from tracker.store.mlflow_note import as_markdown
 from tracker.store.mlflow_projection import CHECKPOINT_FACTS, FULL_RECORD, as_text
 
 MODEL_TYPE = "drafter"
@@ -21,6 +22,7 @@ EXTERNAL = {"mlflow.model.isExternal": "true"}
 KNOWN = "tracker.drafter."
 """Prefix of the experiment's tags: `tracker.drafter.<model id>` holds the JSON of what is known of that drafter."""
 NAME_TAG = "tracker.drafter"
+NOTE = "mlflow.note.content"
 TRAINING_FACTS = ("samples", "tokens", "optimizer_steps", "epochs", "mix", "data_name", "data_digest")
 MAX_FACT = 500
 PAGE = 100
@@ -77,7 +79,7 @@ def _make(client: Any, experiment: Any, wanted: Drafter, source_run_id: str | No
         experiment.experiment_id,
         name=model_slug(wanted.tags[NAME_TAG]),
         source_run_id=source_run_id,
-        tags=EXTERNAL | dict(wanted.tags),
+        tags=EXTERNAL | {NOTE: _description(wanted)} | dict(wanted.tags),
         params=dict(wanted.params),
         model_type=MODEL_TYPE,
     )
@@ -133,8 +135,21 @@ def _complete(client: Any, experiment: Any, model_id: str, known: Drafter, wante
         client.set_logged_model_tags(model_id, new_tags)
     if new_params:
         client.log_model_params(model_id, new_params)
+    if new_params:
+        client.set_logged_model_tags(model_id, {NOTE: _description(known.joined(wanted))})
     if new_tags or new_params:
         _remember(client, experiment, model_id, known.joined(wanted))
+
+
+def _description(drafter: Drafter) -> str:
+    """Return what the model's page says first: what it is, what it was trained on, and what the page shows."""
+    facts = {**drafter.tags, **drafter.params}
+    kind = " ".join(facts[key] for key in ("kind", "architecture") if key in facts)
+    data = [f"{int(facts[key]):,} {key}" for key in ("samples", "tokens") if facts.get(key, "").isdigit()]
+    trained = f"trained on {', '.join(data)}" if data else "trained on an amount of data that was not recorded"
+    target = f", drafts for {facts['target.name']}" if "target.name" in facts else ""
+    what = as_markdown(f"Drafter {kind}, {trained}{target}.")
+    return f"{what} Below are the numbers of every run that served it."
 
 
 def _described(drafter: Checkpoint, record: RunRecord) -> Drafter:

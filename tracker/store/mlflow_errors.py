@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from tracker.errors import RunNotFoundError, StoreError
 from tracker.store.failures import ContendedError, StoreDownError
+from tracker.store.mlflow_network import network_error
 
 DOWN = re.compile(
     r"Max retries exceeded|failed with exception|Connection refused|timed out|could not connect|connection failed|"
@@ -53,7 +54,7 @@ def store_errors(doing: str, *, where: str) -> Iterator[None]:
     except MlflowException as error:
         raise _from_mlflow(error, error.error_code, doing, where) from error
     except (requests.ConnectionError, requests.Timeout) as error:
-        raise _down(doing, where) from error
+        raise network_error(str(error), doing, where) or _down(doing, where) from error
     except requests.RequestException as error:
         raise _from_mlflow(error, None, doing, where) from error
     except sqlalchemy.exc.SQLAlchemyError as error:
@@ -73,6 +74,8 @@ def _from_mlflow(error: Exception, code: str | None, doing: str, where: str) -> 
         return StoreError(f"{doing}: the server refuses the credentials (401)", where=where, hint=_advice(text))
     if code == NOT_FOUND:
         return RunNotFoundError(f"{doing}: {_one_line(error)}", where=where)
+    if (network := network_error(text, doing, where)) is not None:
+        return network
     if LOCKED.search(text):
         return StoreError(
             f"{doing}: the database is locked by another process",
@@ -105,8 +108,6 @@ def _advice(text: str) -> str | None:
         )
     if NO_SUCH_PAGE.search(text):
         return "Check the address; the server must be MLflow 3 or newer"
-    if "certificate" in text.lower():
-        return "Set MLFLOW_TRACKING_SERVER_CERT_PATH to the server's certificate"
     if "disk is full" in text.lower():
         return "Free some disk space"
     return None

@@ -23,7 +23,7 @@ LEFT_OUT = "More in the artifact README.md."
 def note(record: RunRecord, *, decision_concurrency: int | None = None) -> str:
     """Return the description, at most 8000 characters: whole sections are left out from the end and that is said."""
     kept: list[str] = []
-    for section in map(storable, _sections(record, decision_concurrency)):
+    for section in map(storable, _sections(record, decision_concurrency, is_page=False)):
         if len(SECTION_BREAK.join([*kept, section, LEFT_OUT])) > MAX_TAG:
             return SECTION_BREAK.join([*kept, LEFT_OUT])
         kept.append(section)
@@ -32,17 +32,17 @@ def note(record: RunRecord, *, decision_concurrency: int | None = None) -> str:
 
 def readme(record: RunRecord, *, decision_concurrency: int | None = None) -> str:
     """Return the same in full, with a title."""
-    sections = (f"# {_text(record.name)}", *_sections(record, decision_concurrency))
+    sections = (f"# {as_markdown(record.name)}", *_sections(record, decision_concurrency, is_page=True))
     return storable(SECTION_BREAK.join(sections)) + "\n"
 
 
-def _sections(record: RunRecord, decision_concurrency: int | None) -> Iterator[str]:
+def _sections(record: RunRecord, decision_concurrency: int | None, *, is_page: bool) -> Iterator[str]:
     yield _first_line(record, decision_concurrency)
     for finding in sorted(record.findings, key=lambda f: ("error", "warning", "info").index(f.severity)):
         fix = f" Fix: {_code(finding.fix)}" if finding.fix else ""
-        yield f"- **{finding.severity}** {_code(finding.code)}: {_text(finding.message)}{fix}"
+        yield f"- **{finding.severity}** {_code(finding.code)}: {as_markdown(finding.message)}{fix}"
     if record.note:
-        yield _text(record.note)
+        yield as_markdown(record.note)
     if len(record.pooled()) > 1:
         yield _table(record)
     if record.speculation is not None and record.speculation.enabled:
@@ -50,9 +50,9 @@ def _sections(record: RunRecord, decision_concurrency: int | None) -> Iterator[s
     if record.training is not None:
         yield f"Drafter trained on {_training(record)}"
     if record.server is not None and record.server.argv:
-        yield f"Server:{SECTION_BREAK}{_block(shlex.join(record.server.argv))}"
+        yield _command("Server", shlex.join(record.server.argv), is_page=is_page)
     if record.provenance.command:
-        yield f"Measured with:{SECTION_BREAK}{_block(shlex.join(record.provenance.command))}"
+        yield _command("Measured with", shlex.join(record.provenance.command), is_page=is_page)
     yield _origin(record)
 
 
@@ -60,7 +60,8 @@ def _first_line(record: RunRecord, decision_concurrency: int | None) -> str:
     parts: list[str] = []
     if record.validity != "ok":
         parts.append(
-            f"**{record.validity.upper()}**" + (f" ({_text(record.validity_reason)})" if record.validity_reason else "")
+            f"**{record.validity.upper()}**"
+            + (f" ({as_markdown(record.validity_reason)})" if record.validity_reason else "")
         )
     if record.kind == "training":
         parts.append("Drafter training")
@@ -124,7 +125,7 @@ def _training(record: RunRecord) -> str:
         return ""
     facts = {"samples": training.samples, "tokens": training.tokens, "optimizer steps": training.optimizer_steps}
     known = [f"{value:,} {name}" for name, value in facts.items() if value is not None]
-    source = f" of {_text(training.data_name)}" if training.data_name else ""
+    source = f" of {as_markdown(training.data_name)}" if training.data_name else ""
     return (", ".join(known) or "an amount of data that was not recorded") + source
 
 
@@ -139,7 +140,7 @@ def _origin(record: RunRecord) -> str:
     )
 
 
-def _text(text: str) -> str:
+def as_markdown(text: str) -> str:
     """Return user text as Markdown that shows it and nothing else."""
     line = " ".join(text.split())
     # MLflow's Markdown shows the backslash of `\\<`, so that angle brackets are entities.
@@ -152,6 +153,15 @@ def _code(text: str) -> str:
     fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", line)), default=0))
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def _command(what: str, text: str, *, is_page: bool) -> str:
+    """Return a command: as a block to copy, or in MLflow's description as a span.
+
+    A span wraps; the lines of a block do not, and made the page so wide that the values of all metrics were out of
+    sight (seen in Chromium at 1600 pixels, MLflow 3.17).
+    """
+    return f"{what}:{SECTION_BREAK}{_block(text)}" if is_page else f"{what}: {_code(text)}"
 
 
 def _block(text: str) -> str:

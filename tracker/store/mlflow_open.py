@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import warnings
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from tracker.errors import StoreError
 from tracker.store.failures import StoreDownError
 from tracker.store.mlflow_errors import store_errors
+from tracker.store.mlflow_network import proxy_advice, proxy_of
 from tracker.store.mlflow_schema import prepare_sqlite
 
 if TYPE_CHECKING:
@@ -151,6 +153,8 @@ def connect(uri: str) -> Any:
     with quiet():
         from mlflow import MlflowClient
 
+        # It tells of every retry; what comes of them is told in words.
+        logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
         with store_errors("the store could not be opened", where=without_credentials(uri)):
             if is_server(uri):
                 _require_answer(uri)
@@ -184,12 +188,15 @@ def _require_answer(uri: str) -> None:
         patience = httpx.Timeout(FIRST_ANSWER_SECONDS, connect=CONNECT_SECONDS)
         httpx.get(f"{uri.rstrip('/')}/health", timeout=patience, follow_redirects=True)
     except (httpx.ConnectError, httpx.TimeoutException) as error:
-        if "CERTIFICATE" in str(error).upper():
+        if "SSL" in str(error).upper():
             return  # TLS settings of MLflow's own (MLFLOW_TRACKING_INSECURE_TLS, ..._SERVER_CERT_PATH) decide
+        advice = "Start it or check --tracking-uri"
+        if proxy_of(uri) is not None:
+            advice += f". {proxy_advice(where)}"
         raise StoreDownError(
             f"the MLflow server does not answer: {str(error) or type(error).__name__}",
             where=where,
-            hint="Start it or check --tracking-uri; what is logged meanwhile waits in the spool for `tracker sync`",
+            hint=f"{advice}; what is logged meanwhile waits in the spool for `tracker sync`",
         ) from error
     except (httpx.HTTPError, httpx.InvalidURL):
         return  # it answers, or MLflow itself will say what is wrong

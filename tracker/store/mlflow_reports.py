@@ -8,6 +8,7 @@ from typing import Any
 
 from tracker.errors import RunNotFoundError, StoreError
 from tracker.store.base import ReportRun, StoredReport
+from tracker.store.mlflow_compared import NOT_COMPARED, VS_BASELINE, Compared, compared
 from tracker.store.mlflow_names import MAX_RUN_NAME, shortened
 from tracker.store.mlflow_read import read_artifact, search, text_condition
 from tracker.store.mlflow_write import NOTE, log_files
@@ -51,8 +52,14 @@ def save(client: Any, experiment_id: str, memo: ReportRun) -> str:
         tags=[RunTag(key, value) for key, value in tags.items()],
     )
     client.set_terminated(run_id, status="FINISHED", end_time=moment_ms)
+    said = {memo.named.get(name, name): of_run for name, of_run in compared(memo.files[MEMO_JSON]).items()}
     for used in memo.run_ids:
-        client.set_tag(used, OF_RUN, run_id)
+        of_run = said.get(used, Compared(tags={VS_BASELINE: NOT_COMPARED}))
+        client.log_batch(
+            used,
+            metrics=[Metric(key, value, moment_ms, 0) for key, value in of_run.metrics.items()],
+            tags=[RunTag(key, value) for key, value in {OF_RUN: run_id, **of_run.tags}.items()],
+        )
     return run_id
 
 

@@ -12,6 +12,8 @@ from tracker.domain.record import StoredRun
 from tracker.errors import StoreError
 from tracker.store.base import ReportRun, RunStore, StoredReport
 
+SHOWN_DIGITS = 6  # memo.json has all
+
 
 def keep_report(
     store: RunStore, *, key: str, runs: Sequence[StoredRun], files: Mapping[str, bytes]
@@ -71,4 +73,4 @@ def _metrics(memo: Mapping[str, Any]) -> dict[str, float]:
         "report/break_even": None if row is None else row["break_even"]["value"],
         "report/accept_length": None if row is None else row["accept_length"],
     }
-    return {key: float(value) for key, value in found.items() if value is not None}
+    return {key: float(f"{value:.{SHOWN_DIGITS}g}") for key, value in found.items() if value is not None}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
 
+from tracker.errors import UsageError
 from tracker.store.mlflow_view import VIEW_ID
 from tracker.workflows.session import Session
 
+HOST = "127.0.0.1"
 # Without these a plain `mlflow server` is 16 processes, three quarters of a minute from start to first page.
 _LEAN = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
 
@@ -26,15 +29,21 @@ class UiPlan:
 def plan_ui(session: Session, *, experiment: str | None, port: int) -> UiPlan:
     """Return the address and, for an embedded store, the server to start.
 
+    Without a name the only campaign there is opens; of several the list.
+
     Raises:
         StoreError: The store is unreachable, or holds no such campaign.
+        UsageError: The port is taken; names one that is free.
     """
     store = session.store()
+    if experiment is None and len(known := store.experiments()) == 1:
+        experiment = known[0]
     if store.uri.startswith(("http://", "https://")):
         return UiPlan(url=_address(store.uri, store.experiment_id(experiment) if experiment else None), command=None)
-    base = f"http://127.0.0.1:{port}"
+    _require_free(port)
+    base = f"http://{HOST}:{port}"
     command = (
-        *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
+        *(sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port), "--workers", "1"),
         *("--backend-store-uri", store.uri),
     )
     return UiPlan(url=_address(base, store.experiment_id(experiment) if experiment else None), command=command)
@@ -51,6 +60,24 @@ def serve_ui(plan: UiPlan, session: Session) -> int:
         process.terminate()
         process.wait()
         return 0
+
+
+def _require_free(port: int) -> None:
+    """Find out before the server starts: it would say so after ten seconds, among much else.
+
+    Raises:
+        UsageError: Something listens there.
+    """
+    try:
+        with socket.create_server((HOST, port)):
+            return
+    except OSError as error:
+        with socket.create_server((HOST, 0)) as other:
+            free = other.getsockname()[1]
+        raise UsageError(
+            f"port {port} cannot be used: {error.strerror}",
+            hint=f"Add --port {free}, or open what listens there already: http://{HOST}:{port}.",
+        ) from error
 
 
 def _address(base: str, experiment_id: str | None) -> str:

@@ -1,0 +1,90 @@
+"""The search filters that the README lists: each is typed into MLflow as it stands there, and finds what it says."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tracker.store.mlflow_compared import VS_BASELINE, compared
+from tracker.workflows.demo import run_demo
+from tracker.workflows.session import Session
+
+ROOT = Path(__file__).parents[2]
+NOW = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
+EXPECTED = {
+    "EAGLE-3 runs of one drafter that are faster than the baseline": {"eagle3-d100000-3-1-4"},
+    "at least 5 % faster, whatever the interval": {"eagle3-d10000-3-1-4", "eagle3-d100000-3-1-4"},
+    "slower for certain": {
+        "AQ-MedAI, EAGLE3, no CUDA graph", "EAGLE3, CUDA graph, 16 draft", "EAGLE3, CUDA graph, 5 draft",
+        "EAGLE3, CUDA graph, 5 draft, 2-step", "EAGLE3, no CUDA graph, 16 draft", "EAGLE3, no CUDA graph, 5 draft",
+        "baseline-nograph", "eagle3-d100-3-1-4",
+    },
+    "ran with the wrong flag": {
+        "EAGLE flag given for the EAGLE-3 drafter (before the fix)", "eagle-wrong-flag-d100000-3-1-4",
+    },
+    "baselines whose numbers may be used": {"SGLang baseline (no speculation)", "baseline", "baseline-nograph"},
+    "more than 2.5 tokens a step with 4 draft tokens": {"eagle3-d10000-3-1-4", "eagle3-d100000-3-1-4"},
+    "drafters of 100,000 samples or more": {
+        "eagle-wrong-flag-d100000-3-1-4", "eagle3-d100000-2-1-3", "eagle3-d100000-3-1-4", "eagle3-d100000-3-4-16",
+    },
+    "all runs on one prompt set": {
+        "baseline", "baseline-nograph", "eagle-wrong-flag-d100000-3-1-4", "eagle3-d100-3-1-4", "eagle3-d1000-3-1-4",
+        "eagle3-d10000-3-1-4", "eagle3-d100000-2-1-3", "eagle3-d100000-3-1-4", "eagle3-d100000-3-4-16",
+    },
+    "memos that said slower": {"memo 2026-11-30: slower"},
+}  # fmt: skip
+
+
+def documented() -> dict[str, str]:
+    """Return the filters of the README's section by what it says of them."""
+    section = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition("## Searching in MLflow")[2].partition("\n## ")[0]
+    )
+    lines = re.findall(r"^    (.+?)\s{2,}# (.+)$", section, re.MULTILINE)
+    return {meaning.strip(): condition.strip() for condition, meaning in lines}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    folder = tmp_path_factory.mktemp("demo")
+    session = Session(now=NOW, environ={}, cwd=folder, folder=folder / "store")
+    run_demo(folder / "memos", session, UTC)
+    return session
+
+
+def test_the_readme_lists_the_filters_that_are_tried_here() -> None:
+    assert documented().keys() == EXPECTED.keys()
+
+
+@pytest.mark.parametrize("meaning", EXPECTED)
+def test_a_filter_finds_what_the_readme_says(meaning: str, demo: Session) -> None:
+    import mlflow
+
+    mlflow.set_tracking_uri(demo.store().uri)
+    found = mlflow.search_runs(
+        experiment_names=list(demo.store().experiments()), filter_string=documented()[meaning], output_format="list"
+    )
+
+    assert {run.info.run_name for run in found} == EXPECTED[meaning]
+
+
+def test_a_later_memo_says_anew_how_a_run_compares(demo: Session, tmp_path: Path) -> None:
+    from tracker.workflows.amend import AmendRequest, amend_run
+    from tracker.workflows.report import ReportRequest, write_reports
+
+    store = demo.mlflow_store()
+    run = store.load("eagle3-d100000-3-1-4")
+    session = Session(now=NOW + timedelta(days=1), environ={}, cwd=tmp_path, folder=demo.folder)
+    amend_run(AmendRequest(run=run.run_id, validity="invalid", reason="throttled"), session)
+    write_reports(ReportRequest(since="7d", experiment="h200-tiny-llama", out=tmp_path), session)
+
+    assert store.client.get_run(run.run_id).data.tags[VS_BASELINE] == "not compared"
+    amend_run(AmendRequest(run=run.run_id, validity="ok"), session)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"verdict": null, "evidence": []}', b"\xff"])
+def test_a_document_that_is_no_memo_compares_nothing(content: bytes) -> None:
+    assert compared(content) == {}
