@@ -368,3 +368,20 @@ def _reader(uri: str, cache: Path, experiment: str) -> Iterator[subprocess.Popen
         yield process
     finally:
         process.kill()
+
+
+def test_rows_are_the_same_whatever_happens_to_their_files(
+    sqlite_store: MlflowStore, make_run: MakeRun, tmp_path: Path
+) -> None:
+    runs = [sqlite_store.load(sqlite_store.save(make_run(f"run {count}", request_count=count))) for count in (0, 1, 5)]
+    expected = {run.run_id: sqlite_store.requests(run.run_id) for run in runs}
+    sqlite_store.requests_many(runs)
+    files = [path for path in (tmp_path / "cache").rglob("rows/*") if path.is_file()]
+
+    assert len(files) == 2
+    for damage in DAMAGES.values():
+        for path in files:
+            path.write_bytes(damage(path.read_bytes()))
+            assert sqlite_store.requests_many(runs) == expected
+    shutil.rmtree(tmp_path / "cache")
+    assert sqlite_store.requests_many(runs) == expected

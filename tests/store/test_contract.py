@@ -55,6 +55,16 @@ def test_per_request_rows_come_back_as_they_were(store: RunStore, make_run: Make
     assert store.requests(run_id) == run.requests
 
 
+def test_the_rows_of_several_runs_come_at_once_first_and_again(store: RunStore, make_run: MakeRun) -> None:
+    runs = [make_run("with rows"), make_run("other rows", request_count=3), make_run("none", request_count=0)]
+    stored = [store.load(store.save(run)) for run in runs]
+
+    for _ in range(2):
+        found = store.requests_many(stored)
+        assert found == {one.run_id: run.requests for one, run in zip(stored, runs, strict=True)}
+    assert store.requests_many([]) == {}
+
+
 def test_the_same_record_again_is_the_same_run(store: RunStore, make_run: MakeRun, experiment: str) -> None:
     first = store.save(make_run())
     second = store.save(make_run())

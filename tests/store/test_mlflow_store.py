@@ -197,24 +197,6 @@ def test_the_flat_values_follow_the_campaigns_decision_concurrency(
     assert shown.metrics["output_throughput_tok_s"] == pytest.approx(samples.cell(32).output_throughput_tok_s, rel=1e-5)
 
 
-def test_deleting_or_spoiling_the_cache_changes_no_answer(
-    mlflow_store: MlflowStore, make_run: MakeRun, experiment: str, tmp_path: Path
-) -> None:
-    run = make_run()
-    mlflow_store.save(run)
-    query = Query(experiment=experiment)
-    first = mlflow_store.query(query)
-    (cached,) = (tmp_path / "cache").rglob("*.json")
-
-    cached.write_bytes(cached.read_bytes().replace(b"EAGLE3", b"EAGLE9"))
-    spoiled = mlflow_store.query(query)
-    cached.unlink()
-    deleted = mlflow_store.query(query)
-
-    assert first == spoiled == deleted
-    assert deleted[0].record == run.record
-
-
 def test_an_amendment_by_somebody_else_is_seen_in_spite_of_the_cache(
     mlflow_store: MlflowStore, make_run: MakeRun, experiment: str
 ) -> None:

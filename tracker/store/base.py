@@ -100,6 +100,10 @@ class RunStore(Protocol):
         """Return a run's per-request rows; empty when it has none."""
         ...
 
+    def requests_many(self, runs: Iterable[StoredRun]) -> dict[str, tuple[RequestRow, ...]]:
+        """Return the per-request rows of several runs by run id, with far fewer questions than one by one."""
+        ...
+
     def amend(self, run_id: str, amendment: Amendment) -> StoredRun:
         """Apply a correction to the stored record, keep it in `amendments`, and return the run."""
         ...

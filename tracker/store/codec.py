@@ -114,7 +114,7 @@ def content_digest(run: LoggedRun) -> str:
         key: value for key, value in record["provenance"].items() if key in PROVENANCE_CONTENT and value is not None
     }
     content = {"record": record, "requests": [_sparse(row) for row in run.requests]}
-    return hashlib.sha256(_dump(_jsonable(content))).hexdigest()
+    return hashlib.sha256(_dump_quickly(content)).hexdigest()
 
 
 def exact_value(content: bytes, kind: type[T]) -> T | None:
@@ -158,6 +158,17 @@ def _plain(value: Any) -> Any:
 
 def _dump(value: Any) -> bytes:
     return msgspec.json.encode(value, order="sorted")
+
+
+def _dump_quickly(value: Any) -> bytes:
+    """Return plain values as JSON bytes; what JSON cannot hold does not come back equal, and goes the careful way."""
+    try:
+        content = _dump(value)
+        if msgspec.json.decode(content) == value:
+            return content
+    except (msgspec.MsgspecError, UnicodeError):
+        pass
+    return _dump(_jsonable(value))
 
 
 def _encode_other(value: object) -> object:
@@ -237,11 +248,27 @@ def _unknown_field(read: Any, known: Any, path: str) -> str | None:
 def _sparse(value: Any) -> Any:
     """Return a dataclass as dictionaries without the fields that hold their default."""
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        return [_sparse(item) for item in value] if isinstance(value, tuple) else msgspec.to_builtins(value)
+        if isinstance(value, tuple):
+            return [_sparse(item) for item in value]
+        return value if value is None or isinstance(value, str | int | float) else _listed(msgspec.to_builtins(value))
     kept = {}
-    for field in dataclasses.fields(value):
-        item = getattr(value, field.name)
-        default = field.default_factory() if callable(field.default_factory) else field.default
+    for name, default in _defaults(type(value)):
+        item = getattr(value, name)
         if default is dataclasses.MISSING or item != default:
-            kept[field.name] = _sparse(item)
+            kept[name] = _sparse(item)
     return kept
+
+
+def _listed(value: Any) -> Any:
+    """Return plain values as JSON has them: lists, no tuples."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return [_listed(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
+    return tuple(
+        (field.name, field.default_factory() if callable(field.default_factory) else field.default)
+        for field in dataclasses.fields(kind)
+    )

@@ -75,6 +75,10 @@ class MemoryStore:
         """Return a run's per-request rows."""
         return codec.decode_logged_run(self._kept(run_id).run, where=run_id).requests
 
+    def requests_many(self, runs: Iterable[StoredRun]) -> dict[str, tuple[RequestRow, ...]]:
+        """Return the per-request rows of several runs by run id."""
+        return {run.run_id: self.requests(run.run_id) for run in runs}
+
     def amend(self, run_id: str, amendment: Amendment) -> StoredRun:
         """Apply a correction; see RunStore."""
         kept = self._kept(run_id)

@@ -25,11 +25,14 @@ from tracker.store import (
     mlflow_write,
 )
 from tracker.store.base import Query, ReportRun, StoredReport
+from tracker.store.cached_campaigns import CachedCampaigns
+from tracker.store.cached_rows import CachedRows
 from tracker.store.conflict import conflict
 from tracker.store.failures import ContendedError
-from tracker.store.matching import MIN_PREFIX, check_experiment_name, matches, no_campaign, oldest_first, the_only_run
+from tracker.store.matching import MIN_PREFIX, check_experiment_name, no_campaign, oldest_first, the_only_run
 from tracker.store.mlflow_artifacts import REQUESTS, artifacts
 from tracker.store.mlflow_errors import store_errors
+from tracker.store.mlflow_fetch import artifact_root
 from tracker.store.mlflow_names import storable
 from tracker.store.mlflow_view import house_view
 from tracker.store.rows import decode_rows
@@ -56,6 +59,8 @@ class MlflowStore:
         self.uri = mlflow_open.without_credentials(uri)
         self._full_uri = uri
         self._cache = mlflow_read.RecordCache(cache_dir, self.uri)
+        self._cached = CachedCampaigns(cache_dir, self.uri)
+        self._rows = CachedRows(cache_dir, self.uri)
         self._connected: Any = None
 
     def save(self, run: LoggedRun) -> str:
@@ -94,10 +99,12 @@ class MlflowStore:
             experiments = self._campaigns()
             if query.experiment is not None:
                 experiments = {name: item for name, item in experiments.items() if name == query.experiment}
-            names = {item.experiment_id: name for name, item in experiments.items()}
-            found = mlflow_read.search_query(self._client, list(names), query)
-            runs = [self._stored(run, names[run.info.experiment_id]) for run in found]
-        return oldest_first(run for run in runs if matches(run.record, query))
+            runs = [
+                StoredRun(run_id=run_id, record=record, url=self._url(item.experiment_id, run_id), earlier_ids=ids)
+                for item in experiments.values()
+                for run_id, record, ids in self._cached.query(self._client, item, query)
+            ]
+        return oldest_first(runs)
 
     def load(self, run: str) -> StoredRun:
         """Return one run; see RunStore."""
@@ -117,6 +124,19 @@ class MlflowStore:
                 return ()
             content = mlflow_read.read_artifact(self._client, run, REQUESTS)
         return decode_rows(content, where=f"run {run_id}, {REQUESTS}")
+
+    def requests_many(self, runs: Iterable[StoredRun]) -> dict[str, tuple[RequestRow, ...]]:
+        """Return the per-request rows of several runs by run id; see RunStore."""
+        wanted = tuple(runs)
+        with self._errors("the requests of the runs could not be read"):
+            experiments = self._campaigns()
+            places = {
+                run.run_id: artifact_root(experiments[run.record.experiment], run.run_id)
+                for run in wanted
+                if run.record.experiment in experiments
+            }
+            found = self._rows.read(self._client, places, self.requests)
+        return {run.run_id: found[run.run_id] if run.run_id in found else self.requests(run.run_id) for run in wanted}
 
     def amend(self, run_id: str, amendment: Amendment) -> StoredRun:
         """Apply a correction; see RunStore. `run_id` may be anything that `load` takes."""
@@ -373,6 +393,9 @@ class MlflowStore:
         )
 
     def _run_url(self, run: Any) -> str | None:
+        return self._url(run.info.experiment_id, run.info.run_id)
+
+    def _url(self, experiment_id: str, run_id: str) -> str | None:
         if not mlflow_open.is_server(self._full_uri):
             return None
-        return f"{self.uri}{UI}{run.info.experiment_id}/runs/{run.info.run_id}?{WORKFLOW}"
+        return f"{self.uri}{UI}{experiment_id}/runs/{run_id}?{WORKFLOW}"

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 
 from tracker.analysis.head_to_head import Duel, head_to_head
 from tracker.analysis.priors import DEFAULT_PRIORS
+from tracker.analysis.thinning import latest_of_each, thin
 from tracker.domain.record import StoredRun
 from tracker.errors import RunNotFoundError, UsageError
 from tracker.store.base import Query, RunStore
 from tracker.workflows.session import Session
+
+# Every run of a side meets every run of the other: of drafters served for years, the latest of each kind.
+MOST_OF_A_SIDE = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +42,24 @@ def compare_sides(first: str, second: str, session: Session, *, experiment: str 
         UsageError: The sides lie in different campaigns, or never ran at the same load.
     """
     store = session.store()
-    sides = [_side(name, store, experiment) for name in (first, second)]
+    benchmarks = store.query(Query(experiment=experiment, kind="benchmark"))
+    sides = [_side(name, benchmarks, store) for name in (first, second)]
     campaigns = {run.record.experiment for side in sides for run in side}
     if len(campaigns) > 1:
         raise UsageError(
             f"the two lie in different campaigns ({', '.join(sorted(campaigns))}): other prompts, other hardware",
             hint="Compare inside one campaign, or name it with --experiment.",
         )
+    sides = [side if len(side) <= MOST_OF_A_SIDE else latest_of_each(side) for side in sides]
     ids = [[run.run_id for run in side] for side in sides]
-    wanted = {*ids[0], *ids[1]}
+    rows = store.requests_many(run for side in sides for run in side)
+    campaign = campaigns.pop()
     runs = [
-        dataclasses.replace(run, requests=store.requests(run.run_id)) if run.run_id in wanted else run
-        for run in store.query(Query(experiment=campaigns.pop(), kind="benchmark"))
+        dataclasses.replace(run, requests=rows.get(run.run_id, ()))
+        for run in benchmarks
+        if run.record.experiment == campaign
     ]
+    runs = list(thin(runs, always={*ids[0], *ids[1]}).kept)
     duels = head_to_head(runs, ids[0], ids[1], priors=DEFAULT_PRIORS)
     if not duels:
         raise UsageError(
@@ -59,12 +68,8 @@ def compare_sides(first: str, second: str, session: Session, *, experiment: str 
     return CompareResult(first=first, second=second, names={run.run_id: run.record.name for run in runs}, duels=duels)
 
 
-def _side(name: str, store: RunStore, experiment: str | None) -> Sequence[StoredRun]:
-    served = [
-        run
-        for run in store.query(Query(experiment=experiment, kind="benchmark"))
-        if run.record.drafter is not None and run.record.drafter.name == name
-    ]
+def _side(name: str, benchmarks: Sequence[StoredRun], store: RunStore) -> Sequence[StoredRun]:
+    served = [run for run in benchmarks if run.record.drafter is not None and run.record.drafter.name == name]
     if served:
         return served
     try:

@@ -15,6 +15,7 @@ from typing import Any
 
 from tracker import analysis, options, report
 from tracker.analysis.results import Window
+from tracker.analysis.thinning import thin
 from tracker.domain.campaign import Campaign
 from tracker.domain.record import StoredRun
 from tracker.errors import DeliveryError, StoreError
@@ -158,9 +159,14 @@ def _write(
 ) -> tuple[Memo, EmailMessage | None]:
     store = session.store()
     campaign = store.load_campaign(experiment) or Campaign(name=experiment)
-    full = [dataclasses.replace(run, requests=store.requests(run.run_id)) for run in runs]
     baseline = store.load(request.baseline).run_id if request.baseline else None
+    tested = {run.run_id for run in runs if OPTION_TAG in run.record.tags}
+    thinned = thin(runs, always={*tested, *filter(None, (baseline, campaign.deployed_run))})
+    rows = store.requests_many(thinned.kept)
+    full = [dataclasses.replace(run, requests=rows[run.run_id]) for run in thinned.kept]
     result = analysis.analyse(full, campaign=campaign, window=window, baseline_run=baseline, seed=request.seed)
+    if thinned.note is not None:
+        result = dataclasses.replace(result, data_quality=(thinned.note, *result.data_quality))
     decision = options.decide(analysis.gather(result, seed=request.seed))
     key = folder_name(experiment, session.now)
     earlier = named_as_here(earlier_memos(request.out, experiment, store, before=key), full)
