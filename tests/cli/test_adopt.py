@@ -99,6 +99,22 @@ def test_benchmarks_before_and_after_learn_what_their_drafter_was_trained_on(cli
     assert "made by the training" in str(_record(cli, before)["amendments"])
 
 
+def test_what_a_training_comes_to_tell_later_reaches_the_benchmarks_connected_before(cli: Cli, train: Train) -> None:
+    benchmark = _bench(cli, "before")
+    run_id = train()
+    cli("adopt", run_id)
+    assert _record(cli, benchmark)["training"]["samples"] is None
+
+    first = cli("adopt", run_id, "--samples", "100000")
+    second = cli("adopt", run_id, "--samples", "100000")
+
+    assert "connected: kimi / before" in first.err
+    assert "connected" not in second.err
+    assert "present: " in second.err
+    record = _record(cli, benchmark)
+    assert (record["training"]["samples"], len(record["amendments"])) == (100_000, 2)
+
+
 def test_what_a_benchmark_says_itself_stays_and_the_difference_is_named(cli: Cli, train: Train) -> None:
     benchmark = _bench(cli, "own words", FOLDER, "--samples", "90000")
     run_id = train()

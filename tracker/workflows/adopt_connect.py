@@ -83,12 +83,14 @@ def adopted_trainings(store: RunStore) -> tuple[StoredRun, ...]:
 
 
 def find_training(benchmark: StoredRun, trainings: Sequence[StoredRun]) -> Connection | None:
-    """Return the training that made a benchmark's drafter, with its rivals; None without one, or once connected.
+    """Return the training that made a benchmark's drafter, with its rivals; None without one, or with nothing new.
 
-    A folder says more than a name.
+    A folder says more than a name, and a connection that was made before says more than both.
     """
     record = benchmark.record
-    if record.drafter is None or (record.training is not None and record.training.trained_from is not None):
+    if record.training is not None and record.training.trained_from is not None:
+        return _told_more(benchmark, trainings)
+    if record.drafter is None:
         return None
     fits = [(run, by) for run in trainings if (by := served_by(run.record, record)) is not None]
     best = [(run, by) for run, by in fits if by == "folder"] or fits
@@ -104,12 +106,23 @@ def find_training(benchmark: StoredRun, trainings: Sequence[StoredRun]) -> Conne
     )
 
 
+def _told_more(benchmark: StoredRun, trainings: Sequence[StoredRun]) -> Connection | None:
+    """Return a connection that was made before, where its training has come to tell more since."""
+    known = benchmark.record.training
+    training = next((run for run in trainings if known is not None and run.run_id == known.trained_from), None)
+    if training is None or not missing_facts(known, training.record.training):
+        return None
+    return Connection(benchmark=benchmark, training=training, by="link")
+
+
 def _connect(connection: Connection, store: RunStore, adoption: Adoption, session: Session) -> None:
     if connection.rivals:
         return
     benchmark, training = connection.benchmark, connection.training
     adoption.connect(training, benchmark.run_id)
-    changes = {**missing_facts(benchmark.record.training, training.record.training), TRAINED_FROM: training.run_id}
+    changes = dict(missing_facts(benchmark.record.training, training.record.training))
+    if connection.by != "link":
+        changes[TRAINED_FROM] = training.run_id
     amendment = Amendment(
         at=session.now,
         by=user(session.environ),

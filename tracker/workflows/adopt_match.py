@@ -13,7 +13,7 @@ from typing import Literal
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.record import RunRecord
 
-By = Literal["folder", "name"]
+By = Literal["folder", "name", "link"]
 
 # Folders that every training has say nothing about which training it was.
 _ANYBODYS = re.compile(
@@ -26,7 +26,7 @@ _FOLDER_SETTINGS = ("output_dir", "save_path")
 _NAME_SETTINGS = ("run_id",)
 
 
-def served_by(training: RunRecord, benchmark: RunRecord) -> By | None:
+def served_by(training: RunRecord, benchmark: RunRecord) -> Literal["folder", "name"] | None:
     """Return by what a benchmark is known to have served the drafter of a training; None when it is not known."""
     made, served = training.drafter, benchmark.drafter
     if made is None or served is None or _contradict(made, served) or _other_target(training, benchmark):
