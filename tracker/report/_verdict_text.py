@@ -165,12 +165,10 @@ def _no_drafter_headline(reading: Reading) -> Rich:
     lead = easiest(reading)
     at = rich(" at ", load_words(reading.load)) if reading.load is not None else Rich()
     if lead is None:
-        return rich("Serve a drafter: only what a step costs is known")
+        return rich("No drafter was served: only what a step costs is known")
     if lead.cost.reachable is False:
         return rich("Train no drafter for this yet: no configuration could pay", at)
-    return rich(
-        "Serve a drafter: it pays from ", num.bar(lead.cost.break_even, lead.cost.run_ids), " tokens a step", at
-    )
+    return rich("A drafter pays from ", num.bar(lead.cost.break_even, lead.cost.run_ids), " tokens a step", at)
 
 
 def _nothing_new_headline(reading: Reading) -> Rich:
