@@ -8,7 +8,8 @@ from tracker.analysis.baselines import Reference
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.priors import Priors
-from tracker.analysis.results import Note, ScalingFit, StepTimeFit
+from tracker.analysis.results import AcceptanceProfile, Note, ScalingFit, StepTimeFit
+from tracker.analysis.traffic import traffic_notes
 from tracker.analysis.training_cost import sample_price
 from tracker.analysis.words import listed, percent, size
 from tracker.domain.campaign import Campaign
@@ -22,11 +23,14 @@ def assumption_notes(
     *,
     step_time: StepTimeFit,
     scaling: ScalingFit,
+    acceptance: AcceptanceProfile,
+    load: int | None,
     priors: Priors,
 ) -> tuple[Note, ...]:
     """Return only assumptions that a figure of this campaign rests on."""
     return (
         *_horizon(campaign),
+        *_traffic(campaign, observations, references, acceptance, load),
         *_price_of_data(campaign, scaling, priors),
         *_noise(references, compared, priors),
         *_overhead(campaign, step_time, priors),
@@ -49,6 +53,22 @@ def _horizon(campaign: Campaign) -> Iterable[Note]:
             topic="length of use",
             message="campaign.toml states no GPUs or no horizon: options carry speed and cost, but no net value.",
         )
+
+
+def _traffic(
+    campaign: Campaign,
+    observations: Sequence[Observation],
+    references: Mapping[int | None, Reference],
+    acceptance: AcceptanceProfile,
+    load: int | None,
+) -> Iterable[Note]:
+    traffic, loads = campaign.traffic, sorted(count for count in references if count is not None)
+    categories = [item for item in acceptance.per_category if item.token_share is not None]
+    if not (traffic.by_concurrency or traffic.by_category) and len(loads) < 2 and len(categories) < 2:
+        return
+    if campaign.costs.horizon_gpu_hours is None or not any(item.contends and item.speculative for item in observations):
+        return
+    yield from traffic_notes(traffic, loads=loads, profile=acceptance, decision_load=load)
 
 
 def _price_of_data(campaign: Campaign, scaling: ScalingFit, priors: Priors) -> Iterable[Note]:

@@ -93,7 +93,15 @@ def analyse(
         scaling=curve.fit,
         claims=check_claims(campaign.claims, costs, point_of(points, best), _baseline_point(points, refs, load)),
         assumptions=assumption_notes(
-            campaign, observations, refs, compared, step_time=step_time, scaling=curve.fit, priors=priors
+            campaign,
+            observations,
+            refs,
+            compared,
+            step_time=step_time,
+            scaling=curve.fit,
+            acceptance=acceptance,
+            load=load,
+            priors=priors,
         ),
         data_quality=(
             *quality_notes(observations, selection, refs, compared, points, campaign=campaign, window=window),
@@ -112,7 +120,10 @@ def analyse(
 def decision_load(
     observations: Sequence[Observation], refs: Mapping[int | None, Reference], campaign: Campaign
 ) -> int | None:
-    """Return the load that matters: the campaign's where it was measured, else the smallest that can be compared."""
+    """Return the load that matters: the campaign's where it was measured, else one that can be compared.
+
+    Of these the one with the largest share of the traffic, the smallest where no shares are stated.
+    """
     loads = {item.concurrency for item in observations}
     if not loads:
         return campaign.decision_concurrency
@@ -121,7 +132,8 @@ def decision_load(
     candidates = {item.concurrency for item in observations if item.speculative and item.contends}
     comparable = sorted(load for load in candidates & refs.keys() if load is not None)
     known = sorted(load for load in candidates or loads if load is not None)
-    return next(iter(comparable or known), None)
+    shares = campaign.traffic.by_concurrency
+    return max(comparable or known, key=lambda load: (shares.get(load, 0.0), -load), default=None)
 
 
 def point_of(points: Sequence[Point], item: Observation | None) -> Point | None:

@@ -21,6 +21,7 @@ from tracker.analysis.results import (
     ScalingFit,
 )
 from tracker.analysis.scaling_targets import break_even_draws
+from tracker.analysis.traffic import load_share, mix_factor
 from tracker.analysis.training_cost import SamplePrice, sample_price
 from tracker.analysis.uncertainty import HIGH_QUANTILE, FloatArray, quantile
 from tracker.analysis.untested import predict_untested
@@ -74,6 +75,13 @@ class Evidence:
     """What engineering may take off break-even; None when the fixed overhead is not known."""
     untested: tuple[Untested, ...] = ()
     """Configurations nobody measured."""
+    mix_factor: float = 1.0
+    """Accept length on the traffic's categories over the benchmark's; every draw above carries it."""
+
+    @property
+    def load_share(self) -> float:
+        """Share of the serving time at the decision load; 1 where campaign.toml does not say."""
+        return load_share(self.campaign.traffic, self.load)
 
     @property
     def campaign(self) -> Campaign:
@@ -120,7 +128,10 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
     baseline = None if verdict is None else _row(analysis, verdict.baseline_run_id, load)
     bar = None if best is None else _bar(analysis, best)
     rng = np.random.default_rng(seed + 1)
-    length = None if best is None else log_normal_draws(best.accept_length, priors.draws, rng)
+    profile = analysis.acceptance
+    mix = mix_factor(analysis.campaign.traffic, profile) if best is not None and profile.run_id == best.run_id else None
+    factor = 1.0 if mix is None else mix
+    length = None if best is None else _scaled(log_normal_draws(best.accept_length, priors.draws, rng), factor)
     break_even = None if bar is None else break_even_draws(bar, priors.draws, seed)
     sizes, sizes_bar = _sizes(analysis, priors, seed)
     server = _new_server(analysis, load, priors, seed)
@@ -132,10 +143,10 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
         verdict=verdict,
         best=best,
         baseline=baseline,
-        speedup=None if verdict is None else log_normal_draws(verdict.speedup, priors.draws, rng),
+        speedup=None if verdict is None else _scaled(log_normal_draws(verdict.speedup, priors.draws, rng), factor),
         accept_length=length,
         break_even=break_even,
-        sizes=sizes,
+        sizes={samples: draws * factor for samples, draws in sizes.items()},
         sizes_break_even=None if sizes_bar is None else sizes_bar * server,
         new_server=server,
         overhead_saved=_overhead(analysis, priors, rng),
@@ -144,7 +155,12 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
         else predict_untested(
             analysis, best=best, length=length, break_even=break_even, server=server, priors=priors, seed=seed
         ),
+        mix_factor=factor,
     )
+
+
+def _scaled(draws: FloatArray | None, factor: float) -> FloatArray | None:
+    return None if draws is None else draws * factor
 
 
 def refit(analysis: CampaignAnalysis, samples: tuple[int, ...], *, priors: Priors, seed: int) -> dict[int, FloatArray]:

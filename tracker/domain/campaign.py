@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# Shares written with two decimals need not add up exactly.
+_SHARES_WITHIN = 0.015
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,32 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What the deployment serves, as shares that add up to 1; empty where not stated."""
+
+    by_concurrency: Mapping[int, float] = field(default_factory=dict)
+    """Share of the serving time by streams in flight."""
+    by_category: Mapping[str, float] = field(default_factory=dict)
+    """Share of the generated tokens by category of prompts."""
+
+    def __post_init__(self) -> None:
+        """Refuse shares that are no shares.
+
+        Raises:
+            ValueError: A share lies outside 0 to 1, shares do not add up to 1, or a load has less than one stream.
+        """
+        for name, shares in (("by_concurrency", self.by_concurrency), ("by_category", self.by_category)):
+            wrong = next((key for key, share in shares.items() if not 0 <= share <= 1), None)
+            if wrong is not None:
+                raise ValueError(f"{name}: the share of {wrong} is {shares[wrong]:g}, it must lie between 0 and 1")
+            total = math.fsum(shares.values())
+            if shares and abs(total - 1) > _SHARES_WITHIN:
+                raise ValueError(f"{name}: the shares add up to {total:g}, they must add up to 1")
+        if min(self.by_concurrency, default=1) < 1:
+            raise ValueError(f"by_concurrency: {min(self.by_concurrency)} streams serve nothing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Campaign:
     """What campaign.toml says about a campaign as a whole."""
 
@@ -82,9 +113,23 @@ class Campaign:
     """Latency limit to the first token."""
     costs: Costs = Costs()
     """Prices and horizon."""
+    traffic: Traffic = Traffic()
+    """What the deployment serves."""
     claims: tuple[Claim, ...] = ()
     """Numbers stated before."""
     references: tuple[Reference, ...] = ()
     """Published figures for comparison."""
     untested: tuple[str, ...] = ()
     """What the people who measured know they did not test."""
+
+    def __post_init__(self) -> None:
+        """Refuse a decision load that serves no traffic.
+
+        Raises:
+            ValueError: `traffic` gives `decision_concurrency` no share.
+        """
+        shares, load = self.traffic.by_concurrency, self.decision_concurrency
+        if shares and load is not None and not shares.get(load):
+            raise ValueError(
+                f"decision_concurrency is {load}, and [traffic] by_concurrency gives that load no share of the time"
+            )

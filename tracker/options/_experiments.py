@@ -191,6 +191,7 @@ def _with_training(evidence: Evidence, found: Untested) -> Iterable[FloatArray]:
     hours = evidence.campaign.costs.horizon_gpu_hours
     if hours is None or evidence.accept_length is None:
         return
+    hours *= evidence.load_share
     yield net_gpu_hours(
         saved_fraction(found.speedup), horizon_gpu_hours=hours, cost_gpu_hours=benchmark_gpu_hours(evidence)
     )

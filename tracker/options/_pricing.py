@@ -44,20 +44,34 @@ def price(
         p_beats_baseline=float((speedup > 1).mean()),
         expected_tok_s=Estimate(reason="no baseline throughput") if base is None else summarise(base * speedup),
     )
+    share = evidence.load_share
+    saved = share * saved_fraction(speedup, forced=forced)
+    return with_value(evidence, option, saved, expected=share * (1 - 1 / float(np.mean(speedup))))
+
+
+def with_value(evidence: Evidence, option: Valued, saved: FloatArray, *, expected: float) -> Valued:
+    """Return an option with its net value.
+
+    Args:
+        evidence: Costs.
+        option: With its own cost.
+        saved: Share of the baseline's GPU-hours that it saves, draws.
+        expected: The same at the expected speed, for the pay-back.
+    """
     costs = evidence.campaign.costs
     hours = costs.horizon_gpu_hours
     if hours is None:
         return replace(option, unvalued_reason=NO_HORIZON)
     if option.cost_gpu_hours is None:
         return replace(option, unvalued_reason=option.unvalued_reason or "its cost is not known")
-    saved = saved_fraction(speedup, forced=forced)
     net = net_gpu_hours(saved, horizon_gpu_hours=hours, cost_gpu_hours=option.cost_gpu_hours)
     return replace(
         option,
         net_gpu_hours=summarise(net),
         p_net_positive=float((net > 0).mean()),
-        pay_back_days=_pay_back_days(costs, option.cost_gpu_hours, float(np.mean(speedup))),
+        pay_back_days=_pay_back_days(costs, option.cost_gpu_hours, expected),
         saved_fraction=saved,
+        unvalued_reason=None,
     )
 
 
@@ -133,6 +147,6 @@ def benchmark_gpu_hours(evidence: Evidence, passes: int = 1) -> float:
     return passes * gpus * max(timed) / 3600
 
 
-def _pay_back_days(costs: Costs, cost_gpu_hours: float, speedup: float) -> float | None:
-    served = pay_back_gpu_hours(cost_gpu_hours, speedup)
+def _pay_back_days(costs: Costs, cost_gpu_hours: float, saved: float) -> float | None:
+    served = None if saved >= 1 else pay_back_gpu_hours(cost_gpu_hours, 1 / (1 - saved))
     return None if served is None or costs.gpus is None else days(served, costs.gpus)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import OptionAssessment
-from tracker.options._pricing import price
+from tracker.analysis.words import listed, percent, streams
+from tracker.options._pricing import price, with_value
+from tracker.options._traffic import Served, served_loads
 
 
 class DeployBest:
@@ -19,7 +24,7 @@ class DeployBest:
         best = evidence.best
         if best is None:
             return
-        yield price(
+        option = price(
             evidence,
             Valued(
                 key=self.key,
@@ -33,6 +38,22 @@ class DeployBest:
             missing="no baseline to compare it with",
             forced=True,
         )
+        loads = served_loads(evidence, best)
+        yield option if len(loads) < 2 or option.saved_fraction is None else _over_all(evidence, option, loads)
+
+
+def _over_all(evidence: Evidence, option: Valued, loads: Sequence[Served]) -> Valued:
+    """Return the option valued over every measured load of the traffic: the drafter serves them all."""
+    saved = np.sum([item.share * (1 - 1 / item.speedup) for item in loads], axis=0)
+    expected = sum(item.share * (1 - 1 / float(np.mean(item.speedup))) for item in loads)
+    parts = listed(
+        [
+            f"{float(np.median(item.speedup)):.2f} at {streams(item.concurrency)} ({percent(item.share)} of the time)"
+            for item in loads
+        ]
+    )
+    words = f"{option.evidence} Over the baseline: {parts}."
+    return replace(with_value(evidence, option, saved, expected=expected), evidence=words)
 
 
 OPTION = DeployBest()

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import LoadVerdict, OptionAssessment, Point
-from tracker.analysis.words import listed, streams
+from tracker.analysis.words import listed, percent, streams
 from tracker.analysis.words import loads as in_words
 from tracker.domain.estimate import Estimate
-from tracker.options._pricing import with_cost
+from tracker.options._pricing import with_cost, with_value
+from tracker.options._traffic import served_loads
 
 
 class SpeculateBelowLoad:
@@ -41,14 +44,31 @@ class SpeculateBelowLoad:
                 cost_gpu_hours=0.0,
                 evidence=f"Faster at {in_words([count for count, _ in faster])}; {_others(others)}.",
                 would_change="A measurement between the two loads, or repeats where the data do not decide.",
-                unvalued_reason="its value needs the share of traffic at each load, which campaign.toml does not state",
+                unvalued_reason="its value needs the share of traffic at each load: [traffic] by_concurrency of "
+                "campaign.toml",
             ),
         )
         value, speed = top.speedup, base.throughput_tok_s.value
         if speed is not None and value.value is not None and value.low is not None and value.high is not None:
             expected = Estimate(value=speed * value.value, low=speed * value.low, high=speed * value.high)
             option = replace(option, expected_tok_s=expected)
-        yield option
+        yield _valued(evidence, option, best, {load for load, _ in faster})
+
+
+def _valued(evidence: Evidence, option: Valued, best: Point, faster: set[int]) -> Valued:
+    """Return the split valued over the loads that are routed to the drafter; the plain server serves the rest."""
+    if not evidence.campaign.traffic.by_concurrency:
+        return option
+    routed = [item for item in served_loads(evidence, best) if item.concurrency in faster]
+    if not routed:
+        reason = "[traffic] by_concurrency gives the loads where speculation pays no share of the time"
+        return replace(option, unvalued_reason=reason)
+    saved = np.sum([item.share * (1 - 1 / item.speedup) for item in routed], axis=0)
+    expected = sum(item.share * (1 - 1 / float(np.mean(item.speedup))) for item in routed)
+    share = sum(item.share for item in routed)
+    words = f"{option.evidence} {percent(share)} of the serving time is routed to the drafter."
+    option = replace(option, evidence=words, p_beats_baseline=float((saved > 0).mean()))
+    return with_value(evidence, option, saved, expected=expected)
 
 
 def _others(others: Sequence[tuple[int, LoadVerdict]]) -> str:

@@ -12,7 +12,7 @@ from tracker.analysis.decision import Evidence, Valued, log_normal_draws
 from tracker.analysis.results import OptionAssessment
 from tracker.analysis.uncertainty import FloatArray, summarise
 from tracker.analysis.words import listed, percent
-from tracker.options._pricing import with_cost
+from tracker.options._pricing import with_cost, with_value
 
 # A category is named where its chance of being faster is at least this, and left to the plain server below the other.
 _FASTER, _NOT_FASTER = 0.9, 0.5
@@ -63,10 +63,28 @@ class SpeculateForCategories:
                 cost_gpu_hours=0.0,
                 evidence=_words(faster, others, float(np.median(bar))),
                 would_change="More prompts of each category, and the share of each in the real traffic.",
-                unvalued_reason="its value needs each category's share of the real traffic",
+                unvalued_reason="its value needs each category's share of the traffic: [traffic] by_category of "
+                "campaign.toml",
             ),
         )
-        yield option if base is None else replace(option, expected_tok_s=summarise(base * speedup))
+        option = option if base is None else replace(option, expected_tok_s=summarise(base * speedup))
+        yield _valued(evidence, option, faster, bar)
+
+
+def _valued(evidence: Evidence, option: Valued, faster: Sequence[_Category], bar: FloatArray) -> Valued:
+    """Return the split valued by the traffic's shares: the named categories on the drafter, the rest plain."""
+    shares = evidence.campaign.traffic.by_category
+    if not shares:
+        return option
+    routed = [item for item in faster if shares.get(item.name)]
+    if not routed:
+        reason = "[traffic] by_category gives the categories where speculation pays no share"
+        return replace(option, unvalued_reason=reason)
+    # Plain tokens take equal time whatever they say, so a share of the tokens is one of the baseline's time.
+    saved = evidence.load_share * np.sum([shares[item.name] * (1 - bar / item.length) for item in routed], axis=0)
+    whole = sum(shares[item.name] for item in routed)
+    words = f"{option.evidence} By campaign.toml they are {percent(whole)} of the traffic's tokens."
+    return with_value(evidence, replace(option, evidence=words), saved, expected=float(np.mean(saved)))
 
 
 def _categories(evidence: Evidence, bar: FloatArray) -> list[_Category]:
