@@ -8,6 +8,7 @@ import signal
 import threading
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.fakes.servers import EAGLE3, free_port, serving
@@ -165,3 +166,26 @@ def test_steady_throughput_leaves_out_the_time_in_which_streams_ran_dry() -> Non
     assert result.steady_output_tokens is not None
     assert result.steady_s < result.wall_s
     assert result.steady_output_tokens <= 24 * 24
+
+
+def _sent_headers() -> dict[str, str]:
+    route = SglangRoute()
+    with serving() as url:
+        with LoadGenerator(url, route, streams=1, timeout_s=5, headers={"Authorization": "Bearer k"}) as generator:
+            generator.closed_loop(requests(route, stream=False)[:1], streams=1, on_answer=nothing)
+        found: dict[str, str] = httpx.get(f"{url}/last_headers", trust_env=False).json()
+    return found
+
+
+def test_the_servers_key_is_sent_and_no_compression_is_asked_for() -> None:
+    sent = _sent_headers()
+
+    assert (sent["authorization"], sent["content-type"]) == ("Bearer k", "application/json")
+    assert sent["accept-encoding"] == "identity"
+
+
+def test_without_aiohttp_the_same_headers_are_sent(without_aiohttp: None) -> None:
+    sent = _sent_headers()
+
+    assert (sent["authorization"], sent["content-type"]) == ("Bearer k", "application/json")
+    assert sent["accept-encoding"] == "identity"

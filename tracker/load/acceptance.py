@@ -34,12 +34,17 @@ class Acceptance:
     """Verify steps by number of accepted drafts."""
 
 
+_NOTHING_TOLD = Acceptance()
+
+
 def read_acceptance(info: Mapping[str, Any]) -> Acceptance:
     """Return the counts in this object.
 
     Raises:
         BadAnswerError: They are no counts, or contradict each other.
     """
+    if not any(name in info for name in _STEPS):
+        return _NOTHING_TOLD
     histogram = next((info[key] for key in _HISTOGRAM if isinstance(info.get(key), list) and info[key]), None)
     found = Acceptance(
         verify_steps=count(info, *_STEPS),

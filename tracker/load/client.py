@@ -73,19 +73,17 @@ class ClientPool:
         """Prepare transports for `streams` requests at once to `url`; must be made inside the event loop."""
         self._url = url
         # Compressed answers would have to be undone in the measured window.
-        self._headers = {"content-type": "application/json", "accept-encoding": "identity", **headers}
+        everywhere = {"content-type": "application/json", "accept-encoding": "identity", **headers}
         # Whoever sends bounds the whole request; a timer renewed with every chunk would cost as much as the chunk.
         self._extensions = {"timeout": {"connect": min(CONNECT_TIMEOUT_S, timeout_s)}}
         # A proxy from the environment must never stand between the client and the server it measures.
         options: dict[str, Any] = {"trust_env": False, "verify": certificates(url)}
         if importlib.util.find_spec("httpx_aiohttp"):
-            from httpx_aiohttp import AiohttpTransport  # type: ignore[import-not-found,unused-ignore]
-
-            limits = httpx.Limits(
-                max_connections=streams, max_keepalive_connections=streams, keepalive_expiry=KEEP_ALIVE_S
-            )
-            self._transports: list[httpx.AsyncBaseTransport] = [AiohttpTransport(limits=limits, **options)]
+            # Said once for the session: aiohttp copies a request's own headers one by one.
+            self._headers: dict[str, str] = {}
+            self._transports = [_over_aiohttp(streams, everywhere, options["verify"])]
         else:
+            self._headers = everywhere
             limits = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEEP_ALIVE_S)
             self._transports = [httpx.AsyncHTTPTransport(limits=limits, **options) for _ in range(streams)]
 
@@ -117,3 +115,19 @@ class ClientPool:
         """Close all connections."""
         for transport in self._transports:
             await transport.aclose()
+
+
+def _over_aiohttp(streams: int, headers: dict[str, str], verify: ssl.SSLContext | bool) -> httpx.AsyncBaseTransport:
+    """Return one transport for all streams; without cookies and headers of its own, a tenth cheaper a request."""
+    import aiohttp
+    from httpx_aiohttp import AiohttpTransport  # type: ignore[import-not-found,unused-ignore]
+
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=streams, keepalive_timeout=KEEP_ALIVE_S, ssl=verify),
+        headers=headers,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=("accept", "user-agent"),
+        trust_env=False,
+    )
+    transport: httpx.AsyncBaseTransport = AiohttpTransport(client=session, verify=verify, trust_env=False)
+    return transport

@@ -71,7 +71,7 @@ class LoadGenerator:
 
         Ctrl-C ends the pass: what was answered until then is returned with `ended_early`.
         """
-        return self._runner.run(self._closed(requests, streams, on_answer))
+        return self._run(lambda: self._closed(requests, streams, on_answer))
 
     def open_loop(
         self, requests: Sequence[Request], *, rate_per_s: float, seed: int, on_answer: OnAnswer
@@ -81,7 +81,17 @@ class LoadGenerator:
         With `MAX_OPEN_STREAMS` in flight, or as many as the generator was made for, the pass ends: holding a request
         back would hide the wait that the open loop is there to show.
         """
-        return self._runner.run(self._open(requests, rate_per_s, seed, on_answer))
+        return self._run(lambda: self._open(requests, rate_per_s, seed, on_answer))
+
+    def _run(self, work: Callable[[], Coroutine[object, object, PassResult]]) -> PassResult:
+        results: list[PassResult] = []
+
+        async def keep() -> None:
+            # Not returned: when the loop puts the handler of Ctrl-C back, Python writes out a task's whole result.
+            results.append(await work())
+
+        self._runner.run(keep())
+        return results[0]
 
     def _clients(self) -> ClientPool:
         if self._pool is None:

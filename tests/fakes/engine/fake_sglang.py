@@ -42,7 +42,7 @@ class Fake:
         self.forced = float(os.environ.get("SGLANG_SIMULATE_ACC_LEN", "-1"))
         self.vllm = os.environ.get("FAKE_ENGINE") == "vllm"
         self.drafts = {"steps": 0, "accepted": 0, "proposed": 0, "positions": [0] * self.num_steps}
-        self.last_request = b"{}"
+        self.last_request, self.last_headers = b"{}", {}
         self.modes = [item.partition(":")[::2] for item in os.environ.get("FAKE_MODE", "").split(",") if item]
         self.requests = self.output_tokens = self.flushes = 0
         self.connections, self.connections_at_first = 0, None
@@ -75,7 +75,7 @@ class Fake:
         headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:] if line)}
         body = await reader.readexactly(int(headers.get("content-length", 0)))
         if path in ("/generate", "/v1/completions", "/v1/chat/completions"):
-            self.last_request = body
+            self.last_request, self.last_headers = body, headers
             if self.connections_at_first is None:
                 self.connections_at_first = self.connections
         if path == "/generate" and not self.vllm:
@@ -96,6 +96,7 @@ class Fake:
             "/v1/models": lambda: json.dumps({"object": "list", "data": [{"id": "fake"}]}).encode(),
             "/metrics": self.vllm_metrics if self.vllm else self.metrics,
             "/last_request": lambda: self.last_request,
+            "/last_headers": lambda: json.dumps(self.last_headers).encode(),
             "/connections_at_first_request": lambda: str(self.connections_at_first).encode(),
         }
         own = {"/reset_prefix_cache": lambda: self.flush() and b'{"success": true}'}
