@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 from aiosmtpd.controller import Controller
 
+from tests.fixtures_mlflow import free_port
 from tests.store import samples
 from tests.store.gateway import Gateway, running
+from tests.store.test_tls_and_proxies import authority
 from tracker.cli.main import main
 from tracker.store import Spool, open_store
 from tracker.store.mlflow_open import configure_mlflow
@@ -205,6 +207,38 @@ def test_a_schema_of_another_mlflow_is_a_problem(found: Examine, data: Path) -> 
 
     assert checks["store"].state == checks["schema"].state == "problem"
     assert "ffffffffffff is newer" in checks["schema"].message
+
+
+def test_a_folder_that_was_moved_with_its_store_is_a_problem_that_names_where_the_records_should_be(
+    found: Examine, data: Path, tmp_path: Path
+) -> None:
+    open_store(environ={}, data_dir=data).save(samples.run(experiment="moved", record_id="moved"))
+    assert "artifacts" not in found()
+    (data / "artifacts").rename(tmp_path / "elsewhere")
+
+    check = found()["artifacts"]
+
+    assert (check.state, "has no artifact record.json" in check.message) == ("problem", True)
+    assert str(data / "artifacts") in check.message
+    assert "put the folder back" in str(check.fix)
+
+
+def test_a_certificate_that_nobody_trusts_and_a_proxy_in_the_way_are_problems_with_what_to_set(
+    found: Examine, campaign_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = authority(tmp_path, "our-authority")
+    secured = Gateway(upstream=campaign_server, certificate=ours.sign(tmp_path, "localhost"))
+    with running(secured):
+        refused = found(secured.url)["store"]
+        monkeypatch.setenv("MLFLOW_TRACKING_SERVER_CERT_PATH", str(ours.certificate))
+        trusted = found(secured.url)["store"]
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port()}")
+        behind = found(secured.url)["store"]
+
+    assert (refused.state, "certificate is not trusted" in refused.message) == ("problem", True)
+    assert "MLFLOW_TRACKING_SERVER_CERT_PATH" in str(refused.fix)
+    assert trusted.state == "ok"
+    assert (behind.state, "NO_PROXY" in str(behind.fix)) == ("problem", True)
 
 
 def test_a_database_that_is_none_is_a_problem(found: Examine, data: Path) -> None:

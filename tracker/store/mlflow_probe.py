@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tracker.errors import StoreError
-from tracker.store import mlflow_experiments, mlflow_open
+from tracker.store import mlflow_experiments, mlflow_open, mlflow_read, mlflow_write
+from tracker.store.mlflow_artifacts import RECORD
 from tracker.store.mlflow_errors import store_errors
 
 PROBE = "tracker.doctor"
@@ -75,6 +76,27 @@ def try_store(uri: str) -> Trial:
         artifacts=location,
         left_behind=left_behind,
     )
+
+
+def read_newest_record(uri: str) -> str | None:
+    """Return the name of the newest run after reading its record back; None where there are no runs.
+
+    A folder of artifacts that was moved, or lies on another machine, lets every trial succeed and no record be read.
+
+    Raises:
+        StoreError: It is not where MLflow says; names the place.
+    """
+    where = mlflow_open.without_credentials(uri)
+    client = mlflow_open.connect(uri)
+    with store_errors("the newest record could not be read back", where=where):
+        found = mlflow_experiments.find_experiments(client).values()
+        ids = [item.experiment_id for item in found if mlflow_experiments.is_campaign(item)]
+        condition = f"tags.`{mlflow_write.COMPLETE}` = 'true'"
+        runs = client.search_runs(ids, condition, order_by=["attributes.start_time DESC"], max_results=1) if ids else []
+        for run in runs:
+            mlflow_read.read_artifact(client, run, RECORD)
+            return str(run.info.run_name)
+    return None
 
 
 def ask_server(uri: str, *, clock: Callable[[], datetime]) -> ServerFacts:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tracker.errors import StoreError
 from tracker.store import resolve_uri
 from tracker.store.mlflow_open import ResolvedUri, is_server, sqlite_path
-from tracker.store.mlflow_probe import ServerFacts, Trial, ask_server, try_store
+from tracker.store.mlflow_probe import ServerFacts, Trial, ask_server, read_newest_record, try_store
 from tracker.workflows.doctor_host import Check, engines, failed, gpu, mail, versions
 from tracker.workflows.session import Session
 
@@ -59,6 +59,7 @@ def _store(session: Session, clock: Callable[[], datetime]) -> Iterator[Check]:
         tried = f"written, read back and cleaned up in {trial.experiment!r}, artifacts in {trial.artifacts}"
         yield Check(topic="store", state="ok", message=f"{shown}: {tried}")
         yield from _artifacts(trial, has_server=facts is not None)
+        yield from _records(resolved.uri)
     yield _schema(resolved, facts)
     yield _clock(facts)
 
@@ -74,6 +75,13 @@ def _artifacts(trial: Trial, *, has_server: bool) -> Iterator[Check]:
             message=f"artifacts go to {trial.artifacts}, a folder of whoever logs; nobody else can read them",
             fix="Start it with --serve-artifacts and --artifacts-destination, and log new campaigns",
         )
+
+
+def _records(uri: str) -> Iterator[Check]:
+    try:
+        read_newest_record(uri)
+    except StoreError as error:
+        yield failed("artifacts", error)
 
 
 def _schema(resolved: ResolvedUri, facts: ServerFacts | None) -> Check:
