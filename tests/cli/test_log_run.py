@@ -165,6 +165,20 @@ def test_a_store_that_is_down_keeps_the_run_and_sync_sends_it(cli: Cli, table: P
     assert cli("sync").out == ""
 
 
+def test_a_campaigns_facts_wait_with_its_runs_while_the_store_is_down(cli: Cli, table: Path) -> None:
+    table.with_name("campaign.toml").write_text(
+        'schema_version = 1\n[campaign]\nname = "trial"\ntitle = "A trial"\n[[inputs]]\npath = "results.csv"\n'
+        "concurrency = 1\n"
+    )
+
+    cli("log-run", table.parent, "--tracking-uri", "http://127.0.0.1:9")
+    cli("sync")
+
+    cli("report", "--since", "7d", "--out", table.parent / "memos")
+    told = json.loads(next((table.parent / "memos").glob("*/memo.json")).read_text())
+    assert told["title"] == "A trial"
+
+
 def test_a_failing_command_without_a_result_is_logged_with_its_output_and_exit_code(cli: Cli, tmp_path: Path) -> None:
     script = "print('out of memory at step 3'); raise SystemExit(9)"
 

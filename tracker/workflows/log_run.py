@@ -22,7 +22,7 @@ from tracker.errors import (
     UsageError,
 )
 from tracker.importers.base import ImportedRun
-from tracker.store import log_many
+from tracker.store import log_many, put_campaign, send_campaign
 from tracker.workflows import command_watch, originals, simulated
 from tracker.workflows.adopt_connect import Connection, connect_benchmarks
 from tracker.workflows.assemble import RunFacts, assemble
@@ -364,6 +364,7 @@ def _store(
 ) -> tuple[tuple[LoggedOutcome, ...], TrackerError | None]:
     """Hand the runs over: to the spool first, then to the store; what the store does not take waits in the spool."""
     store, spool = session.store(), session.spool
+    facts = None if campaign is None else put_campaign(campaign.campaign, spool)
     logged = log_many(runs, store, spool)
     failed = next((item.error for item in logged if item.run_id is None), None)
     if isinstance(failed, RecordConflictError):
@@ -371,9 +372,11 @@ def _store(
         for item in logged:
             if isinstance(item.error, RecordConflictError) and item.spooled_path is not None:
                 spool.done(item.spooled_path)
+        if facts is not None:
+            facts.unlink(missing_ok=True)
         raise failed
-    if failed is None and campaign is not None:
-        store.save_campaign(campaign.campaign)
+    if failed is None and facts is not None:
+        send_campaign(facts, store)
     outcomes = tuple(
         LoggedOutcome(run_id=item.run_id, record=run.record, spooled=item.spooled_path)
         for run, item in zip(runs, logged, strict=True)

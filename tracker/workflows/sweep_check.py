@@ -14,10 +14,10 @@ from tracker.domain.redaction import redact_argv
 from tracker.domain.server import ServerConfig
 from tracker.errors import CheckpointError, InputError
 from tracker.lint.base import Subject
+from tracker.workflows import simulated
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 
 PATH_NOT_FOUND = "MODEL_PATH_NOT_FOUND"
-_MEANT_BY_SIMULATION = frozenset({"SYNTHETIC_ACCEPTANCE", "DRAFT_WEIGHTS_DUMMY", "RANDOM_DATASET_FOR_ACCEPTANCE"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +78,8 @@ def check(arm: Arm, plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> Checked:
 
 
 def as_intended(findings: Iterable[Finding], arm: Arm) -> tuple[Finding, ...]:
-    """Return a server's findings; that its acceptance means nothing is no error where that was asked for.
-
-    Such a finding stays in the record and keeps its effect: the run serves step time only.
-    """
-    if arm.simulated_accept_length is None:
-        return tuple(findings)
-    return tuple(
-        dataclasses.replace(item, severity="info", fix=None) if item.code in _MEANT_BY_SIMULATION else item
-        for item in findings
-    )
+    """Return a server's findings; that its acceptance means nothing is no error where that was asked for."""
+    return tuple(findings) if arm.simulated_accept_length is None else simulated.meant(findings)
 
 
 def config_of(argv: tuple[str, ...], environment: object) -> ServerConfig | None:
