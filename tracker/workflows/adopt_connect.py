@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tracker.domain.cleaning import cleaned
 from tracker.domain.record import Amendment, StoredRun
 from tracker.domain.training import Training
 from tracker.environment.provenance import user
+from tracker.errors import RunNotFoundError, UsageError
 from tracker.store import Query, RunStore
 from tracker.store.mlflow_adopt import Adoption
 from tracker.store.mlflow_store import MlflowStore
@@ -74,6 +76,28 @@ def connect_benchmarks(run_ids: Sequence[str], session: Session) -> tuple[Connec
             _connect(connection, store, adoption, session)
             found.append(connection)
     return tuple(found)
+
+
+def named_training(name: Path | None, session: Session) -> StoredRun | None:
+    """Return the training of the store that is named; None where none is, or a folder.
+
+    Raises:
+        RunNotFoundError: It is neither.
+        UsageError: It is a benchmark.
+    """
+    if name is None or name.exists():
+        return None
+    try:
+        found = session.store().load(str(name))
+    except RunNotFoundError as error:
+        raise RunNotFoundError(
+            f"--training {str(name)!r} is neither a folder nor a training of the store",
+            where=error.where,
+            hint="Name its folder, a run that was logged, or one that `tracker adopt` took",
+        ) from error
+    if found.record.kind != "training":
+        raise UsageError(f"the run {found.record.name!r} is a benchmark, not a training", where=f"run {found.run_id}")
+    return found
 
 
 def adopted_trainings(store: RunStore) -> tuple[StoredRun, ...]:

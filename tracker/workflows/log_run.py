@@ -15,7 +15,6 @@ from tracker.environment import provenance
 from tracker.errors import (
     InputError,
     RecordConflictError,
-    RunNotFoundError,
     ServerError,
     StoreError,
     TrackerError,
@@ -24,7 +23,7 @@ from tracker.errors import (
 from tracker.importers.base import ImportedRun
 from tracker.store import log_many, put_campaign, send_campaign
 from tracker.workflows import command_watch, originals, simulated
-from tracker.workflows.adopt_connect import Connection, connect_benchmarks
+from tracker.workflows.adopt_connect import Connection, connect_benchmarks, named_training
 from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, CampaignInput, read_campaign
 from tracker.workflows.merge import Source, merge
@@ -131,7 +130,7 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
         RunNotFoundError: The training named is neither a folder nor a run of the store.
     """
     campaign = _campaign(request)
-    trained = _trained(request, session)
+    trained = named_training(request.training, session)
     server = read_sources(request.server)
     watched = command_watch.run(request.command, session.environ) if request.command else None
     unread: TrackerError | None = None
@@ -167,29 +166,6 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
         command_exit_code=exit_code,
         connections=connections,
     )
-
-
-def _trained(request: LogRequest, session: Session) -> StoredRun | None:
-    """Return the training of the store that the request names; None where it names none, or a folder.
-
-    Raises:
-        RunNotFoundError: It names neither.
-        UsageError: It names a benchmark.
-    """
-    if request.training is None or request.training.exists():
-        return None
-    named = str(request.training)
-    try:
-        found = session.store().load(named)
-    except RunNotFoundError as error:
-        raise RunNotFoundError(
-            f"--training {named!r} is neither a folder nor a training of the store",
-            where=error.where,
-            hint="Name its folder, a run that was logged, or one that `tracker adopt` took",
-        ) from error
-    if found.record.kind != "training":
-        raise UsageError(f"the run {found.record.name!r} is a benchmark, not a training", where=f"run {found.run_id}")
-    return found
 
 
 def _connect(outcomes: Sequence[LoggedOutcome], session: Session) -> tuple[tuple[Connection, ...], TrackerError | None]:
