@@ -8,6 +8,7 @@ from tracker.analysis.acceptance_profile import profile
 from tracker.analysis.assumptions import assumption_notes
 from tracker.analysis.baseline_flags import baseline_flag_findings
 from tracker.analysis.baselines import Reference, references
+from tracker.analysis.chain_bars import chain_bars
 from tracker.analysis.claims import check_claims
 from tracker.analysis.configurations import configurations
 from tracker.analysis.costs import configuration_costs
@@ -68,7 +69,9 @@ def analyse(
     changes = step_changes(runs, window=window, priors=priors)
     told_apart = diagnoses(observations, refs, costs)
     bars = {(cost.configuration.label, cost.concurrency): cost.break_even for cost in costs}
-    step_time = fit(observations, refs.get(load), best, priors=priors, seed=seed)
+    step_time = fit(observations, refs.get(load), best or _timed(observations, load), priors=priors, seed=seed)
+    noise = load_noise(observations, priors)
+    plain = {at: ref.baseline.throughput.value for at, ref in refs.items() if ref.baseline.throughput is not None}
     curve = analyse_scaling(
         observations,
         selection.trainings,
@@ -111,9 +114,10 @@ def analyse(
         target=next((run.record.target.name for run in selection.kept if run.record.target is not None), None),
         engine=next((run.record.server.engine for run in selection.kept if run.record.server is not None), None),
         target_drafts_itself=_drafts_itself(selection),
-        noise=load_noise(observations, priors),
+        noise=noise,
         changes=changes,
         diagnoses=told_apart,
+        chain_bars=chain_bars(costs, noise, plain, priors),
     )
 
 
@@ -134,6 +138,12 @@ def decision_load(
     known = sorted(load for load in candidates or loads if load is not None)
     shares = campaign.traffic.by_concurrency
     return max(comparable or known, key=lambda load: (shares.get(load, 0.0), -load), default=None)
+
+
+def _timed(observations: Sequence[Observation], load: int | None) -> Observation | None:
+    """Return the run of the deepest configuration whose step was timed, for a split where no drafter was served."""
+    timed = [item for item in observations if item.speculative and item.times_steps and item.concurrency == load]
+    return max(timed, key=lambda item: (item.configuration.num_steps or 0, item.run_id), default=None)
 
 
 def point_of(points: Sequence[Point], item: Observation | None) -> Point | None:

@@ -15,6 +15,7 @@ from tracker.analysis.results.decision import (
 )
 from tracker.analysis.results.evidence import (
     BreakEven,
+    ChainBar,
     CheckedClaim,
     Configuration,
     ConfigurationCost,
@@ -48,6 +49,7 @@ __all__ = [
     "BreakEven",
     "CampaignAnalysis",
     "CategoryAcceptance",
+    "ChainBar",
     "CheckedClaim",
     "Configuration",
     "ConfigurationCost",

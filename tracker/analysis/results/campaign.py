@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tracker.analysis.results.evidence import (
+    ChainBar,
     CheckedClaim,
     ConfigurationCost,
     Note,
@@ -66,3 +67,5 @@ class CampaignAnalysis:
     """Jumps over the history of the campaign, alarms first."""
     diagnoses: tuple[Diagnosis, ...] = ()
     """Slow runs told apart: acceptance or the time of a step."""
+    chain_bars: tuple[ChainBar, ...] = ()
+    """What a drafter must yield with every chain length at every load, ascending; from step times alone."""

@@ -196,6 +196,38 @@ class ConfigurationCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChainBar:
+    """What a drafter must yield with a chain of one length at one load, measured or predicted; no drafter needed."""
+
+    concurrency: int | None
+    """Streams."""
+    num_steps: int
+    """Draft steps; draft tokens are one more."""
+    like: Configuration
+    """Measured configuration whose other flags it shares; itself where it was measured."""
+    measured: bool
+    """Whether its step time was measured rather than predicted."""
+    break_even: BreakEven
+    """Accept length of equal speed, 80 %: what is not known of the measured steps, and the model's error."""
+    reachable: bool
+    """Break-even at most num_steps + 1."""
+    acceptance: float | None
+    """First-position acceptance of a drafter, decaying as usual, that just breaks even; None where out of reach."""
+    required: Mapping[str, float]
+    """Accept length for target speed-ups, keys as in `ConfigurationCost.required`."""
+    baseline_tok_s: float | None
+    """Output tok/s of the plain server at this load."""
+    basis: str
+    """What the break-even rests on."""
+    run_ids: tuple[str, ...] = ()
+    """Runs behind it, the baseline's last."""
+
+    def tok_s(self, accept_length: float) -> float | None:
+        """Return the output tok/s that an accept length would give; None without the plain server's speed."""
+        return None if self.baseline_tok_s is None else self.baseline_tok_s * accept_length / self.break_even.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadVerdict:
     """The verdict at one concurrency."""
 
