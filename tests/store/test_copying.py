@@ -139,6 +139,19 @@ def test_memos_and_decisions_go_along_and_runs_are_found_by_the_ids_that_memos_n
     assert second_store.reports(experiment)[1].memo_json == b"{}"
 
 
+def test_who_has_read_a_run_before_sees_the_ids_that_a_later_copy_gives_it(
+    filled: MlflowStore, second_store: MlflowStore, make_run: MakeRun, experiment: str
+) -> None:
+    second_store.save(make_run("first"))
+    query = Query(experiment=experiment)
+    assert [run.earlier_ids for run in second_store.query(query)] == [()]
+
+    copied(filled, second_store)
+
+    old = {run.record.record_id: run.run_id for run in filled.query(query)}
+    assert {run.record.record_id: run.earlier_ids[0] for run in second_store.query(query)} == old
+
+
 def test_tags_that_people_gave_in_mlflow_go_along(
     filled: MlflowStore, second_store: MlflowStore, experiment: str
 ) -> None:

@@ -15,6 +15,7 @@ from tracker.store.campaign_parts import CampaignFacts, CampaignSource, RunHead,
 from tracker.store.failures import StoreDownError
 from tracker.store.mlflow_campaign import MlflowCampaign
 from tracker.store.mlflow_errors import store_errors
+from tracker.store.mlflow_projection import CHANGED_AT, written_at
 from tracker.store.mlflow_store import MlflowStore
 
 CopyStatus = Literal["copied", "amended", "present", "conflict", "failed"]
@@ -178,14 +179,18 @@ def _require_campaign(target: MlflowStore, head: RunHead, run_id: str) -> None:
 
 def _tag_run(target: MlflowStore, head: RunHead, run_id: str, named: Iterable[str]) -> None:
     """Give a copied run the ids by which memos name it, and the tags that people gave it."""
+    from mlflow.entities import RunTag
+
     with store_errors(f"the run {run_id} could not be tagged", where=target.uri):
         run = target.client.get_run(run_id)
         ids = dict.fromkeys((*mlflow_read.earlier_ids(run), *head.run_ids, *named))
         wanted: dict[str, str] = {key: value for key, value in head.tags.items() if key not in run.data.tags}
         if (earlier := " ".join(known for known in ids if known != run_id)) != " ".join(mlflow_read.earlier_ids(run)):
             wanted[mlflow_read.EARLIER_IDS] = earlier
-        for key, value in wanted.items():
-            target.client.set_tag(run_id, key, value)
+            # Whoever has read the run before looks for what changed since.
+            wanted[CHANGED_AT] = written_at(run.data.tags.get(CHANGED_AT, ""))
+        if wanted:
+            target.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in wanted.items()])
 
 
 def _copy_memos(
