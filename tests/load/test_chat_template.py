@@ -42,18 +42,23 @@ def test_a_template_file_beside_the_configuration_comes_first(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["enable_thinking", "thinking"])
 def test_the_thinking_switch_reaches_templates_under_either_name(tmp_path: Path, name: str) -> None:
-    text = "{% if NAME is defined %}{{ 'on' if NAME else 'off' }}{% else %}unsaid{% endif %}".replace("NAME", name)
+    text = "{% if NAME is defined %}{{ 'on' if NAME else 'off' }}{% else %}unsaid{% endif %} {{ messages[0].content }}"
+    text = text.replace("NAME", name)
     template = read_chat_template(_config(tmp_path, chat_template=text))
 
-    assert [template.render("a", thinking=value) for value in (True, False, None)] == ["on", "off", "unsaid"]
+    assert [template.render("a", thinking=value) for value in (True, False, None)] == ["on a", "off a", "unsaid a"]
 
 
 @pytest.mark.parametrize(
     ("text", "prompt", "expected"),
     [
         ("{{ messages | tojson }}", "ä", '[{"role":"user","content":"ä"}]'),
-        ("{% for m in messages %}{% break %}{% endfor %}x", "a", "x"),
-        ("{% set ns = namespace(found=false) %}\n  {% if true %}\nx\n  {% endif %}\n", "a", "x\n"),
+        ("{% for m in messages %}{{ m.content }}{% break %}{% endfor %}x", "a", "ax"),
+        (
+            "{% set ns = namespace(found=false) %}\n  {% if true %}\n{{ messages[0].content }}\n  {% endif %}\n",
+            "a",
+            "a\n",
+        ),
     ],
 )
 def test_what_templates_of_the_hub_use_is_there(tmp_path: Path, text: str, prompt: str, expected: str) -> None:
@@ -65,13 +70,12 @@ def test_what_templates_of_the_hub_use_is_there(tmp_path: Path, text: str, promp
     [
         ("{{ raise_exception('only assistants') }}", "only assistants"),
         ("{{ messages[0].content.__class__.__mro__ }}", "refuses a prompt"),
+        ("any text", "leaves the prompt out"),
     ],
 )
-def test_a_template_that_refuses_a_prompt_says_so(tmp_path: Path, text: str, words: str) -> None:
-    template = read_chat_template(_config(tmp_path, chat_template=text))
-
+def test_a_template_that_cannot_carry_a_prompt_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        template.render("a", thinking=None)
+        read_chat_template(_config(tmp_path, chat_template=text))
 
 
 def test_no_template_is_an_error_with_advice(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ def test_a_streamed_sample_gives_latencies_and_leaves_the_counts_alone(tmp_path:
         record = bench(url, tmp_path, streamed_fraction=0.25).record
 
     one, four = record.pooled()
+    # A few answers' time per token does not bound the throughput of all.
+    assert "IDENTITY_THROUGHPUT" not in {finding.code for finding in record.findings}
     assert one.extra["streamed_requests"] == 2
     assert four.extra["streamed_requests"] == 4
     assert one.ttft_ms is not None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _CONFIG = "tokenizer_config.json"
 _HINT = "Name the model's folder (with tokenizer_config.json or chat_template.jinja), or a Jinja file."
+_PROBE = "What is asked?"
 
 
 class ChatTemplate:
@@ -41,6 +42,9 @@ class ChatTemplate:
             self._template = _environment().from_string(text)
         except jinja2.TemplateError as error:
             raise InputError(f"the chat template cannot be read: {error}", where=where, hint=_HINT) from error
+        # Any text is a template; one that drops the prompt would send the same request every time.
+        if _PROBE not in self.render(_PROBE, thinking=None):
+            raise InputError("the chat template leaves the prompt out", where=where, hint=_HINT)
 
     def render(self, prompt: str, *, thinking: bool | None) -> str:
         """Return the prompt as one user message, ready to be answered.

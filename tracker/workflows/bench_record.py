@@ -46,7 +46,7 @@ def to_run(
     cells = _cells.build(rows, passes)
     plain = tuple(_with_client(cell, measured) for cell in cells.measurements)
     measurements = tuple(with_counters(cell, measured.kept) for cell in plain)
-    identities = [finding for cell in measurements for finding in _identities.check(cell)]
+    identities = [finding for cell in measurements for finding in _identities.check(_without_sampled_pace(cell, plan))]
     return ImportedRun(
         name=name,
         role=role,
@@ -67,6 +67,11 @@ def to_run(
         },
         **told,
     )  # fmt: skip
+
+
+def _without_sampled_pace(cell: Measurement, plan: BenchPlan) -> Measurement:
+    """Return the cell for its identities: the time per token of a sample says nothing about all tokens' throughput."""
+    return cell if plan.streamed_fraction >= 1 else dataclasses.replace(cell, tpot_ms=None)
 
 
 def _with_client(cell: Measurement, measured: Measured) -> Measurement:
