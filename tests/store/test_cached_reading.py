@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
@@ -26,7 +26,7 @@ from tracker.store.base import Query
 from tracker.store.codec import decode_record
 from tracker.store.matching import oldest_first
 from tracker.store.mlflow_amendments import amended
-from tracker.store.mlflow_projection import CHANGED_AT
+from tracker.store.mlflow_projection import CHANGED_AT, sortable
 from tracker.store.mlflow_read import earlier_ids, is_complete, read_artifact
 from tracker.store.mlflow_store import MlflowStore
 
@@ -49,9 +49,8 @@ def mlflow_store(request: pytest.FixtureRequest) -> MlflowStore:
 @pytest.fixture
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a handful of runs what thousands are: more than the first pages hold, and nothing read twice."""
-    monkeypatch.setattr(mlflow_fresh, "NEWEST_PAGES", (1, 2))
+    monkeypatch.setattr(mlflow_fresh, "FIRST_PAGE", 2)
     monkeypatch.setattr(mlflow_fresh, "PAGE", 3)
-    monkeypatch.setattr(mlflow_fresh, "LATEST", 2)
     monkeypatch.setattr(mlflow_fresh, "FEW", 3)
     monkeypatch.setattr(mlflow_fresh, "IDS_AT_ONCE", 2)
     monkeypatch.setattr(mlflow_fresh, "OVERLAP", timedelta())
@@ -238,6 +237,19 @@ def test_many_orders_of_writing_correcting_deleting_and_reading_give_the_answers
     )
 
 
+@given(
+    since=st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)),  # noqa: DTZ001 - the zone is added below
+    span=st.timedeltas(timedelta(), timedelta(days=1500)),
+    part=st.floats(0, 1),
+)
+def test_every_moment_of_a_span_begins_with_one_of_a_dozen_texts(since: datetime, span: timedelta, part: float) -> None:
+    first = since.replace(tzinfo=UTC)
+    found = mlflow_fresh.beginnings(sortable(first), sortable(first + span))
+
+    assert any(sortable(first + span * part).startswith(text) for text in found)
+    assert len(found) <= 12
+
+
 @pytest.mark.usefixtures("small_pages")
 def test_whatever_happens_to_its_files_the_answer_is_the_same(
     mlflow_store: MlflowStore, experiment: str, tmp_path: Path
@@ -307,6 +319,8 @@ def test_known_runs_are_not_asked_for_again(
     mlflow_store: MlflowStore, experiment: str, asked: list[tuple[int, int]]
 ) -> None:
     ids = [mlflow_store.save(small(experiment, number)) for number in range(12)]
+    for run_id in ids:
+        mlflow_store._client.set_tag(run_id, CHANGED_AT, "2026-11-01T00:00:00.000000Z")
     query = Query(experiment=experiment)
     mlflow_store.query(query)
     asked.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from tracker.store.matching import matches
 from tracker.store.mlflow_amendments import amended
 from tracker.store.mlflow_artifacts import RECORD
 from tracker.store.mlflow_fetch import fetch
-from tracker.store.mlflow_fresh import bring_up_to_date
+from tracker.store.mlflow_fresh import OVERLAP, beginnings, bring_up_to_date, changed_since
 from tracker.store.mlflow_projection import sortable
-from tracker.store.mlflow_read import EARLIER_IDS, earlier_ids, read_artifact, search_query
+from tracker.store.mlflow_read import EARLIER_IDS, earlier_ids, read_artifact
+
+LATEST_CLOCK = timedelta(days=250)
 
 Found = tuple[str, RunRecord, tuple[str, ...]]
 """Run id, record with its corrections, ids in other stores."""
@@ -82,7 +85,11 @@ def _is_meant(row: Row, query: Query) -> bool:
 
 
 def _newest(client: Any, experiment: Any, query: Query) -> Iterator[Found]:
-    runs = {run.info.run_id: run for run in search_query(client, [experiment.experiment_id], query)}
+    """Yield the runs logged since a moment: none of them changed before. Those of wrong clocks say a later time."""
+    now = datetime.now(UTC)
+    times = beginnings(sortable(query.logged_since or now), sortable(now + OVERLAP))
+    later = beginnings(sortable(now), sortable(now + LATEST_CLOCK))
+    runs = changed_since(client, experiment, dict.fromkeys((*times, *later)))
     got = fetch(client, {run_id: run.info.artifact_uri for run_id, run in runs.items()}, RECORD)
     for run_id, run in runs.items():
         content = got[run_id] if run_id in got else read_artifact(client, run, RECORD)

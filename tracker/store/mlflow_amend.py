@@ -17,8 +17,8 @@ from tracker.store.mlflow_amendments import amended, amendment_tags, touched_tag
 from tracker.store.mlflow_artifacts import README
 from tracker.store.mlflow_note import note, readme
 from tracker.store.mlflow_open import quiet
-from tracker.store.mlflow_projection import CHANGED_AT, MetricValue, changed_at, later, project, written_at
-from tracker.store.mlflow_write import COMPLETE, NOTE, log_files, metric_entity
+from tracker.store.mlflow_projection import CHANGED_AT, MetricValue, changed_at, project, written_at
+from tracker.store.mlflow_write import NOTE, log_files, metric_entity
 
 AMENDED_METRICS = ("train/",)
 ATTEMPTS = 20
@@ -63,7 +63,7 @@ def _show(
 ) -> None:
     from mlflow.entities import RunTag
 
-    added |= {CHANGED_AT: _latest_of_all(client, run, changed_at(after))}
+    added |= {CHANGED_AT: written_at(changed_at(after))}
     if is_adopted(run):
         _show_adopted(client, run, after, added)
         return
@@ -91,17 +91,6 @@ def _show_adopted(client: Any, run: Any, after: RunRecord, added: dict[str, str]
     client.log_batch(run.info.run_id, tags=[RunTag(key, value) for key, value in tags.items()])
     for key in sorted((touched_tags(after) & run.data.tags.keys()) - tags.keys() - theirs(run)):
         _delete_tag(client, run.info.run_id, key)
-
-
-def _latest_of_all(client: Any, run: Any, changed: str) -> str:
-    """Return the time of a correction: later than every change in the campaign, whoever's clock stamped it.
-
-    Whoever has read all changes so far looks for later ones only.
-    """
-    condition, order = f"tags.`{COMPLETE}` = 'true'", [f"tags.`{CHANGED_AT}` DESC"]
-    newest = client.search_runs([run.info.experiment_id], filter_string=condition, order_by=order, max_results=1)
-    known = max((other.data.tags.get(CHANGED_AT, "") for other in newest), default="")
-    return written_at(max(changed, later(known) if known else ""))
 
 
 def _delete_tag(client: Any, run_id: str, key: str) -> None:

@@ -3,12 +3,14 @@
 MLflow's search loads every parameter, metric and tag of each run it returns: 3 to 12 ms a run (measured, 3.17), with no
 way to ask for less. So runs that are known are not asked for again:
 
-1. Changes: every run and every correction carries the time of its writing (`tracker.changed_at`); the search sorts by
-   it, newest first, and is left at the first run older than what was read up to.
+1. Changes: every run and every correction carries the time of its writing (`tracker.changed_at`); runs are asked for
+   whose time begins like one since the last reading. (Sorting by that tag takes 10 s over 10,000 runs, this 0.1 s.)
+   Writers' clocks may run `OVERLAP` behind the reader's; a correction stamped further back is missed.
 2. Deletions and restorations change no tag: known deleted runs are looked for among the active ones by id, and the
    number of deleted runs is compared; where it differs, the deleted ones are listed.
 3. The number of runs is compared with what is known. Whatever made it differ (a run written meanwhile or by a clock
    that runs behind, `mlflow gc`, a database put back) leads to another look and in the end to a listing of all runs.
+   A database put back that has lost corrections alone shows in the run that changed last.
 
 A campaign that was never read is found by the folders of its artifacts instead of by the search, which takes a fifth of
 the time over HTTP; the same count proves that nothing is missing.
@@ -21,11 +23,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import itertools
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tracker.store.campaign_cache import Known, Read, Row
@@ -40,28 +40,16 @@ IS_COMPLETE = f"tags.`{COMPLETE}` = 'true'"
 IS_INCOMPLETE = f"tags.`{COMPLETE}` IS NULL"
 IS_CORRECTED = f"tags.`{AMENDMENTS}` IS NOT NULL"
 IS_COPY = f"tags.`{EARLIER_IDS}` IS NOT NULL"
-NEWEST_PAGES = (5, 50, 200, PAGE)
-# A change is visible at most this long after the time it is stamped with: MLflow's client tries three times 30 s.
-OVERLAP = timedelta(seconds=120)
+FIRST_PAGE = 50
+OVERLAP = timedelta(minutes=15)
 LOOKS = 4
 IDS_AT_ONCE = 200
-LATEST = 50
 FEW = 200
+READ_AT_ONCE = 1000
 COUNTED_AT_ONCE = 20
-
-
-@dataclass(slots=True, kw_only=True)
-class _Look:
-    """What one look at the store found."""
-
-    runs: dict[str, Any] = field(default_factory=dict)
-    """Active, complete runs that were returned, by id."""
-    is_everything: bool = False
-    """Whether these are all."""
-    newest: str | None = None
-    """Time of the newest change."""
-    can_count: bool = True
-    """Whether the server's page tokens are understood."""
+# How much of a time names ten minutes, an hour, a day, a month, a year; the finest that takes few questions is asked.
+BEGINNINGS = (len("2026-11-30T05:1"), len("2026-11-30T05"), len("2026-11-30"), len("2026-11"), len("2026"))
+MOST_BEGINNINGS = 10
 
 
 class UncountableError(Exception):
@@ -110,51 +98,49 @@ def _state(known: Known) -> tuple[Any, ...]:
 
 def _look(client: Any, experiment: Any, known: Known, *, thorough: bool) -> bool:
     """Read what changed; return True when that was everything there is."""
-    index = known.index
-    look = _newest(client, experiment, index.read_up_to)
-    if look.is_everything:
-        _take(client, known, look.runs, only_these=True)
-        index.deleted = _deleted(client, experiment)
-        index.read_up_to = look.newest or index.read_up_to or ""
-        return True
-    if not look.can_count:
-        raise UncountableError
-    if known.is_empty:
+    index, now = known.index, datetime.now(UTC)
+    runs: dict[str, Any] = {}
+    if known.is_empty or thorough:
+        # By when they were measured, latest first: a new run is found here also when its writer's clock is wrong.
+        page = client.search_runs([experiment.experiment_id], filter_string=IS_COMPLETE, max_results=FIRST_PAGE)
+        runs = {run.info.run_id: run for run in page}
+        if not page.token:
+            _take(client, known, runs, only_these=True)
+            index.deleted = _deleted(client, experiment)
+            index.read_up_to = sortable(now - OVERLAP)
+            return True
+        if _text(page.token) != _token(len(page)):
+            raise UncountableError
+    if index.read_up_to is None:
         _take_folders(client, experiment, known)
+    else:
+        runs |= changed_since(client, experiment, beginnings(index.read_up_to, sortable(now + OVERLAP)))
     _notice_deletions(client, experiment, known, thorough=thorough)
-    if thorough:
-        look.runs |= _latest_started(client, experiment)
-    _take(client, known, look.runs | _unsettled(client, experiment, known))
-    _forget_rolled_back(known, look)
-    index.read_up_to = max(look.newest or "", index.read_up_to or "")
+    _take(client, known, runs | _unsettled(client, experiment, known))
+    _require_last_change(client, experiment, known)
+    index.read_up_to = sortable(now - OVERLAP)
     return False
 
 
-def _newest(client: Any, experiment: Any, read_up_to: str | None) -> _Look:
-    """Return the runs that changed since the last reading, or all when one page holds them."""
-    look = _Look()
-    floor = None if read_up_to is None else _earlier(read_up_to)
-    order = [f"tags.`{CHANGED_AT}` DESC"]
-    token, seen = None, 0
-    for size in itertools.chain(NEWEST_PAGES, itertools.repeat(PAGE)):
-        page = client.search_runs(
-            [experiment.experiment_id], filter_string=IS_COMPLETE, max_results=size, order_by=order, page_token=token
-        )
-        seen += len(page)
-        token = page.token
-        for run in page:
-            stamp = run.data.tags.get(CHANGED_AT, "")
-            look.newest = look.newest or stamp
-            if floor is not None and stamp < floor and token:
-                return look
-            look.runs[run.info.run_id] = run
-        if not token:
-            look.is_everything = True
-            return look
-        look.can_count = look.can_count and _text(token) == _token(seen)
-        if floor is None and size == NEWEST_PAGES[1]:
-            return look
-    raise AssertionError  # the sizes never end
+def changed_since(client: Any, experiment: Any, times: Iterable[str]) -> dict[str, Any]:
+    """Return the complete runs whose time of change begins with one of some texts, by run id."""
+    found: dict[str, Any] = {}
+    for beginning in times:
+        condition = f"{IS_COMPLETE} AND tags.`{CHANGED_AT}` LIKE '{beginning}%'"
+        found |= {run.info.run_id: run for run in _pages(client, experiment, condition)}
+    return found
+
+
+def beginnings(since: str, until: str) -> list[str]:
+    """Return texts with one of which every time of a span begins, in the form of `sortable`; at most a dozen."""
+    first, last = datetime.fromisoformat(since), datetime.fromisoformat(until)
+    steps = (timedelta(minutes=10), timedelta(hours=1), timedelta(days=1), timedelta(days=28), timedelta(days=365))
+    for length, step in zip(BEGINNINGS, steps, strict=True):
+        count = (last - first) / step
+        if count <= MOST_BEGINNINGS or length == BEGINNINGS[-1]:
+            moments = (first + step * number for number in range(int(count) + 1))
+            return sorted({sortable(moment)[:length] for moment in (*moments, last)})
+    raise AssertionError  # the last length is taken in any case
 
 
 def _take(client: Any, known: Known, runs: Mapping[str, Any], *, only_these: bool = False) -> None:
@@ -200,12 +186,6 @@ def _unsettled(client: Any, experiment: Any, known: Known) -> dict[str, Any]:
     return {run.info.run_id: run for run in _active_among(client, experiment, waiting)}
 
 
-def _latest_started(client: Any, experiment: Any) -> dict[str, Any]:
-    """Return the runs measured last: a new run is found here also when its writer's clock is wrong."""
-    page = client.search_runs([experiment.experiment_id], filter_string=IS_COMPLETE, max_results=LATEST)
-    return {run.info.run_id: run for run in page}
-
-
 def _take_folders(client: Any, experiment: Any, known: Known) -> None:
     """Read the records of a campaign by the folders of its artifacts."""
     from mlflow.exceptions import MlflowException
@@ -220,8 +200,10 @@ def _take_folders(client: Any, experiment: Any, known: Known) -> None:
     deleted = {run.info.run_id: run.data.tags for run in _pages(client, experiment, "", deleted=True)}
     index.deleted = sorted(run_id for run_id, tags in deleted.items() if tags.get(COMPLETE) == "true")
     wanted = sorted(folders - deleted.keys() - incomplete.keys() - with_tags.keys() - index.rows.keys())
-    got = fetch(client, {run_id: artifact_root(experiment, run_id) for run_id in wanted}, RECORD)
-    known.add({key: Read(content=it, sha256=hashlib.sha256(it).hexdigest()) for key, it in got.items()})
+    for start in range(0, len(wanted), READ_AT_ONCE):  # ten thousand records are 135 MB before they share anything
+        here = wanted[start : start + READ_AT_ONCE]
+        got = fetch(client, {run_id: artifact_root(experiment, run_id) for run_id in here}, RECORD)
+        known.add({key: Read(content=it, sha256=hashlib.sha256(it).hexdigest()) for key, it in got.items()})
     _take(client, known, {run_id: run for run_id, run in with_tags.items() if is_complete(run)})
 
 
@@ -260,24 +242,29 @@ def _active_among(client: Any, experiment: Any, run_ids: list[str]) -> Iterator[
         yield from _pages(client, experiment, f"{IS_COMPLETE} AND attributes.run_id IN ({listed})")
 
 
-def _forget_rolled_back(known: Known, look: _Look) -> None:
-    """Forget runs that changed, as we know, in the time that was read, and were not met there.
+def _require_last_change(client: Any, experiment: Any, known: Known) -> None:
+    """Check that the run which changed last, as far as we know, is as we know it.
 
-    A database put back to an earlier state shows them as they were before. They are counted as missing then.
+    Raises:
+        UncountableError: A database was put back to an earlier state.
     """
-    rows, floor = known.index.rows, _earlier(known.index.read_up_to or "")
-    for run_id in [key for key, row in rows.items() if row.changed_at is not None and row.changed_at >= floor]:
-        stamp = look.runs[run_id].data.tags.get(CHANGED_AT, "") if run_id in look.runs else ""
-        if stamp < (rows[run_id].changed_at or ""):
-            del rows[run_id]
+    stamped = [(row.changed_at, run_id) for run_id, row in known.index.rows.items() if row.changed_at]
+    if not stamped:
+        return
+    stamp, run_id = max(stamped)
+    now = [run.data.tags.get(CHANGED_AT, "") for run in _active_among(client, experiment, [run_id])]
+    # One that is gone is counted as missing.
+    if now and now[0] < stamp:
+        raise UncountableError
 
 
 def _list_all(client: Any, experiment: Any, known: Known) -> None:
     """Read the campaign by MLflow's search alone, keeping records that are known."""
+    now = datetime.now(UTC)
     runs = {run.info.run_id: run for run in _pages(client, experiment, IS_COMPLETE)}
     _take(client, known, runs, only_these=True)
     known.index.deleted = _deleted(client, experiment)
-    known.index.read_up_to = max((run.data.tags.get(CHANGED_AT, "") for run in runs.values()), default="")
+    known.index.read_up_to = sortable(now - OVERLAP)
 
 
 def _count_from(client: Any, experiment: Any, expected: int, *, deleted: bool = False) -> int | None:
@@ -328,9 +315,3 @@ def _token(offset: int) -> str:
 
 def _text(token: str | bytes) -> str:
     return token.decode() if isinstance(token, bytes) else token
-
-
-def _earlier(stamp: str) -> str:
-    if not stamp:
-        return ""
-    return sortable(datetime.fromisoformat(stamp) - OVERLAP)

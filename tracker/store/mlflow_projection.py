@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from tracker.domain.measurement import Latency, Measurement
@@ -134,11 +134,6 @@ def written_at(changed: str) -> str:
 def sortable(moment: datetime) -> str:
     """Return a time as text of one width, UTC."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def later(stamp: str) -> str:
-    """Return the next moment after one in sortable form."""
-    return sortable(datetime.fromisoformat(stamp) + timedelta(microseconds=1))
 
 
 def as_text(value: Any) -> str:

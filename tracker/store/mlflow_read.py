@@ -14,16 +14,12 @@ from urllib.parse import unquote, urlsplit
 
 from tracker.domain.record import Attachment, RunRecord
 from tracker.errors import StoreError
-from tracker.store.base import Query
 from tracker.store.codec import decode_record
 from tracker.store.mlflow_amendments import amended
 from tracker.store.mlflow_artifacts import RECORD
-from tracker.store.mlflow_projection import CHANGED_AT, sortable
 from tracker.store.mlflow_write import COMPLETE, RECORD_ID, RECORD_SHA256
 
 PAGE = 1000
-# A run costs 3 to 5 ms to read (measured), and there are seldom many new ones.
-NEWEST_PAGES = (50, 200, PAGE)
 LIKE_WILDCARD = "_"
 EARLIER_IDS = "tracker.earlier_ids"
 """Tag: ids that a copied run had in other stores, separated by blanks, the first one first."""
@@ -100,25 +96,6 @@ def search(
         token = page.token
         if not token:
             return
-
-
-def search_query(client: Any, experiment_ids: list[str], query: Query) -> Iterator[Any]:
-    """Yield the complete runs that a query may mean; the exact times of logging are compared afterwards.
-
-    Nothing changes before it is logged: newest change first, nothing logged since a moment comes after the first run
-    that has not changed since then.
-    """
-    condition = f"tags.`{COMPLETE}` = 'true'"
-    if query.kind is not None:
-        condition += f" AND tags.`tracker.kind` = '{query.kind}'"
-    if query.logged_since is None:
-        yield from search(client, experiment_ids, condition)
-        return
-    since = sortable(query.logged_since)
-    for run in search(client, experiment_ids, condition, order_by=[f"tags.`{CHANGED_AT}` DESC"], pages=NEWEST_PAGES):
-        if run.data.tags.get(CHANGED_AT, since) < since:
-            return
-        yield run
 
 
 def text_condition(field: str, text: str) -> str:
