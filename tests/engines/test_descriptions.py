@@ -123,6 +123,15 @@ def test_two_command_lines_are_compared_flag_by_flag_also_where_one_lacks_it() -
     }
 
 
+def test_a_server_that_speculates_unasked_was_launched_by_another_command() -> None:
+    typed = engines.parse_command("sglang serve --model-path m --tp 2")
+    resolved = ServerConfig(engine="sglang", arguments={"speculative_algorithm": "EAGLE3", "schedule_policy": "fcfs"})
+
+    (difference,) = engines.combine([("server_info", resolved), ("argv", typed)]).differences
+
+    assert (difference.name, difference.first, difference.second) == ("speculative_algorithm", "(not given)", "EAGLE3")
+
+
 def test_typed_nextn_stays_nextn_although_the_server_says_eagle() -> None:
     typed = engines.parse_command("sglang serve --model-path m --speculative-algorithm nextn")
     resolved = ServerConfig(engine="sglang", arguments={"speculative_algorithm": "EAGLE"})

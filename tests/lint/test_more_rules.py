@@ -454,6 +454,16 @@ def test_values_the_server_overwrote_and_sources_that_disagree() -> None:
     assert not codes(quiet) & {"FLAG_OVERWRITTEN", "SERVER_SOURCES_DIFFER"}
 
 
+def test_a_server_that_speculates_although_its_command_does_not_ask_for_it() -> None:
+    typed = engines.parse_command(f"{SGLANG} --tp 2")
+    told = ServerConfig(engine="sglang", arguments={"speculative_algorithm": "EAGLE3", "tp_size": 2})
+
+    finding = found("SERVER_SOURCES_DIFFER", Subject(server=engines.combine([("argv", typed), ("server_info", told)])))
+
+    assert finding is not None
+    assert "speculative_algorithm is (not given) (--argv) and EAGLE3 (/server_info)" in finding.message
+
+
 def test_unknown_flags_are_told_before_a_launch_and_mentioned_after_one() -> None:
     typo = f"{SGLANG} --speculativ-algorithm EAGLE3"
 

@@ -69,6 +69,8 @@ def _between(first: Source, second: Source) -> Iterator[FlagDifference]:
                 second=_show(b.typed[name]) if name in b.typed else NOT_GIVEN,
                 second_source=kind_b,
             )
+    for whole, kind, server, told_by in ((a, kind_a, b, kind_b), (b, kind_b, a, kind_a)):
+        yield from _speculates_unasked(whole, kind, server, told_by)
     for name in sorted(a.environment.keys() & b.environment.keys()):
         if a.environment[name] != b.environment[name]:
             yield FlagDifference(
@@ -82,6 +84,24 @@ def _between(first: Source, second: Source) -> Iterator[FlagDifference]:
         one, other = getattr(a, name), getattr(b, name)
         if one and other and one != other:
             yield FlagDifference(name=name, first=one, first_source=kind_a, second=other, second_source=kind_b)
+
+
+def _speculates_unasked(
+    command: ServerConfig, kind: SourceKind, server: ServerConfig, told_by: SourceKind
+) -> Iterator[FlagDifference]:
+    """Yield the algorithm of a server whose whole command line asks for none: it was launched by another one.
+
+    Other arguments that a command line lacks have the server's own defaults; this one has none (SGLang 0.5.17 server_args.py).
+    """
+    algorithm = server.arguments.get("speculative_algorithm")
+    if kind in _WHOLE and command.typed and algorithm and "speculative_algorithm" not in command.typed:
+        yield FlagDifference(
+            name="speculative_algorithm",
+            first=NOT_GIVEN,
+            first_source=kind,
+            second=_show(algorithm),
+            second_source=told_by,
+        )
 
 
 def _compare(

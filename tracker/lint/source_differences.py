@@ -10,7 +10,8 @@ from tracker.lint.base import Subject
 
 _TYPED = frozenset({"argv", "command_line", "typed", "campaign"})
 # Asked to be chosen by the server, or rewritten to a full path: no contradiction.
-_LEFT_OPEN = frozenset({"auto", "null", "none", "", "(not given)"})
+_NOT_GIVEN = "(not given)"
+_LEFT_OPEN = frozenset({"auto", "null", "none", "", _NOT_GIVEN})
 _PATHS = frozenset({"model_path", "tokenizer_path", "speculative_draft_model_path", "model", "served_model_name"})
 _SHOWN = 24
 
@@ -34,7 +35,7 @@ class SourceDifferences:
             return
         telling = [item for item in subject.server.differences if not _harmless(item)]
         for item in telling[:_SHOWN]:
-            overwritten = (item.first_source in _TYPED) != (item.second_source in _TYPED)
+            overwritten = (item.first_source in _TYPED) != (item.second_source in _TYPED) and not _unasked(item)
             yield _overwritten(item) if overwritten else _contradiction(item)
         if len(telling) > _SHOWN:
             names = ", ".join(dict.fromkeys(item.name for item in telling[_SHOWN:]))
@@ -83,8 +84,15 @@ def _named(source: str) -> str:
     }[source]
 
 
+def _unasked(item: FlagDifference) -> bool:
+    """Return whether a server speculates although its command does not ask for it, which no default brings about."""
+    return item.name == "speculative_algorithm" and _NOT_GIVEN in (item.first, item.second)
+
+
 def _harmless(item: FlagDifference) -> bool:
     values = {item.first.lower(), item.second.lower()}
+    if _unasked(item):
+        return False
     if item.name == "speculative_algorithm" and values <= {"nextn", "eagle", "frozen_kv_mtp"}:
         return True
     if item.name in _PATHS and any(
