@@ -106,13 +106,14 @@ def training_split(
         ("training", price.training, "recorded with a training of this campaign"),
         ("not split", price.rest, price.source),
     ]
-    found = [_part(evidence, phase, samples * each, source) for phase, each, source in phases if each is not None]
+    found = [phase_cost(evidence, phase, samples * each, source) for phase, each, source in phases if each is not None]
     if engineering_gpu_hours is not None:
-        found.insert(0, _part(evidence, "engineering", engineering_gpu_hours, "campaign.toml"))
+        found.insert(0, phase_cost(evidence, "engineering", engineering_gpu_hours, "campaign.toml"))
     return tuple(found)
 
 
-def _part(evidence: Evidence, phase: Phase, gpu_hours: float, source: str | None) -> CostPart:
+def phase_cost(evidence: Evidence, phase: Phase, gpu_hours: float, source: str | None) -> CostPart:
+    """Return one phase of a cost, with days and money where campaign.toml states what they need."""
     costs = evidence.campaign.costs
     return CostPart(
         phase=phase,
