@@ -91,7 +91,8 @@ def _speculates_unasked(
 ) -> Iterator[FlagDifference]:
     """Yield the algorithm of a server whose whole command line asks for none: it was launched by another one.
 
-    Other arguments that a command line lacks have the server's own defaults; this one has none (SGLang 0.5.17 server_args.py).
+    Other arguments that a command line lacks have the server's own defaults; this one has none (SGLang 0.5.17,
+    server_args.py).
     """
     algorithm = server.arguments.get("speculative_algorithm")
     if kind in _WHOLE and command.typed and algorithm and "speculative_algorithm" not in command.typed:
