@@ -112,15 +112,20 @@ class Known:
         row = self.index.rows[run_id]
         self.index.rows[run_id] = msgspec.structs.replace(row, tags=read.tags, changed_at=read.changed_at)
 
-    def records(self, run_ids: Iterable[str]) -> Iterator[tuple[str, RunRecord]]:
-        """Yield records by run id.
+    def take_records(self, run_ids: Iterable[str]) -> Iterator[tuple[str, RunRecord]]:
+        """Yield records by run id, and let go of what they were kept in: nothing can be read from here afterwards.
 
         Raises:
             StoreError: The cached columns are of another layout.
         """
+        by_segment: dict[int, list[str]] = {}
         for run_id in run_ids:
-            row = self.index.rows[run_id]
-            yield run_id, self._reader(row.segment).record(row.position)
+            by_segment.setdefault(self.index.rows[run_id].segment, []).append(run_id)
+        for number, here in by_segment.items():
+            reader = self._reader(number)
+            yield from ((run_id, reader.record(self.index.rows[run_id].position)) for run_id in here)
+            del reader, self._readers[number]
+            self.segments[number] = Columns()
 
     def _reader(self, number: int) -> Reader:
         if number not in self._readers:

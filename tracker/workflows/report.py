@@ -15,7 +15,7 @@ from typing import Any
 
 from tracker import analysis, options, report
 from tracker.analysis.results import Window
-from tracker.analysis.thinning import thin
+from tracker.analysis.thinning import Thinned, thin
 from tracker.domain.campaign import Campaign
 from tracker.domain.record import StoredRun
 from tracker.errors import DeliveryError, StoreError
@@ -108,13 +108,13 @@ def write_reports(request: ReportRequest, session: Session) -> ReportResult:
     memos: list[Memo] = []
     quiet: list[str] = []
     for experiment in _experiments(request, store):
-        runs = store.query(Query(experiment=experiment, logged_until=window.until))
-        # An experiment that holds a trainer's adopted runs alone has nothing to compare; asked for by name it says so.
-        compared = request.experiment is not None or any(run.record.kind == "benchmark" for run in runs)
-        if not compared or not any(run.record.provenance.logged_at >= window.since for run in runs):
+        campaign = store.load_campaign(experiment) or Campaign(name=experiment)
+        baseline = store.load(request.baseline).run_id if request.baseline else None
+        thinned = _with_news(experiment, request, window, store, always=(baseline, campaign.deployed_run))
+        if thinned is None:
             quiet.append(experiment)
             continue
-        memo, message = _write(experiment, runs, request, window, session, post)
+        memo, message = _write(experiment, campaign, thinned, baseline, request, window, session, post)
         if post is not None and message is not None and not request.eml:
             error = post.send(message)
             memo = dataclasses.replace(memo, mailed_to=() if error else request.email_to, mail_error=error)
@@ -122,6 +122,19 @@ def write_reports(request: ReportRequest, session: Session) -> ReportResult:
     if memos:
         write_index(request.out, request.zone)
     return ReportResult(memos=tuple(memos), window=window, quiet=tuple(quiet))
+
+
+def _with_news(
+    experiment: str, request: ReportRequest, window: Window, store: RunStore, *, always: tuple[str | None, ...]
+) -> Thinned | None:
+    """Return the runs that a campaign's memo rests on; None without news. Thousands of others are let go here."""
+    runs = store.query(Query(experiment=experiment, logged_until=window.until))
+    # An experiment that holds a trainer's adopted runs alone has nothing to compare; asked for by name it says so.
+    compared = request.experiment is not None or any(run.record.kind == "benchmark" for run in runs)
+    if not compared or not any(run.record.provenance.logged_at >= window.since for run in runs):
+        return None
+    tested = {run.run_id for run in runs if OPTION_TAG in run.record.tags}
+    return thin(runs, always={*tested, *filter(None, always)})
 
 
 def _window(request: ReportRequest, session: Session, store: RunStore) -> Window:
@@ -151,17 +164,15 @@ def _experiments(request: ReportRequest, store: RunStore) -> tuple[str, ...]:
 
 def _write(
     experiment: str,
-    runs: Sequence[StoredRun],
+    campaign: Campaign,
+    thinned: Thinned,
+    baseline: str | None,
     request: ReportRequest,
     window: Window,
     session: Session,
     post: Post | None,
 ) -> tuple[Memo, EmailMessage | None]:
     store = session.store()
-    campaign = store.load_campaign(experiment) or Campaign(name=experiment)
-    baseline = store.load(request.baseline).run_id if request.baseline else None
-    tested = {run.run_id for run in runs if OPTION_TAG in run.record.tags}
-    thinned = thin(runs, always={*tested, *filter(None, (baseline, campaign.deployed_run))})
     rows = store.requests_many(thinned.kept)
     full = [dataclasses.replace(run, requests=rows[run.run_id]) for run in thinned.kept]
     result = analysis.analyse(full, campaign=campaign, window=window, baseline_run=baseline, seed=request.seed)
