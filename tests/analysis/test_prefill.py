@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.analysis.builders import analysed, run
-from tracker.analysis.prefill import end_to_end_length
+from tracker.analysis.decision import gather
+from tracker.analysis.prefill import end_to_end_length, end_to_end_speedup, length_factor
 from tracker.analysis.results import ConfigurationCost, PrefillCorrection
 from tracker.domain.measurement import Latency, Measurement, RequestRow
 from tracker.domain.record import StoredRun
+from tracker.domain.training import Training
 
 PREFILL_S, TOKENS, PLAIN_MS, SPEC_MS, LENGTH = 0.5, 200, 10.0, 15.0, 2.5
 
@@ -102,3 +107,69 @@ def test_request_rows_say_their_own_prefill() -> None:
     spec = with_rows(served("spec", length=LENGTH, prefill_s=None))
 
     assert correction(base, spec).break_even == pytest.approx(1.5)
+
+
+def curve(length: float, samples: int, prefill_s: float | None = PREFILL_S) -> StoredRun:
+    found = served(f"drafter {samples}", length=length, prefill_s=prefill_s)
+    return StoredRun(run_id=found.run_id, record=found.record.replace(training=Training(samples=samples, epochs=3.0)))
+
+
+CURVE = (curve(1.20, 1_000), curve(1.26, 3_000), curve(1.32, 10_000))
+
+
+def test_a_forecast_uses_the_bar_of_whole_requests_and_says_so() -> None:
+    fit = analysed(served("base", length=None), *CURVE).scaling
+
+    assert fit.break_even is not None
+    # Verify steps are whole numbers, so accept lengths are off by up to 3 in 10,000.
+    assert fit.break_even.value == pytest.approx(SPEC_MS / PLAIN_MS, rel=5e-4)
+    assert fit.prefill_fraction == pytest.approx(0.2)
+    assert fit.reason is not None
+    assert "The bar here is end to end, 1.50: prefill takes 20 % of a baseline request" in fit.reason
+
+
+def test_targets_of_a_forecast_bring_whole_requests_to_their_speed() -> None:
+    fit = analysed(served("base", length=None), *CURVE).scaling
+
+    assert {target.speedup for target in fit.targets} == {1.0, 1.1, 1.3, 1.5}
+    for target in fit.targets:
+        seconds = PREFILL_S + TOKENS * SPEC_MS / target.accept_length / 1000
+        assert (PREFILL_S + TOKENS * PLAIN_MS / 1000) / seconds == pytest.approx(target.speedup, rel=5e-4)
+
+
+def test_a_forecast_without_a_time_to_the_first_token_uses_the_bar_as_measured() -> None:
+    bare = [curve(length, samples, None) for length, samples in ((1.20, 1_000), (1.26, 3_000), (1.32, 10_000))]
+    found = analysed(served("base", length=None, prefill_s=None), *bare)
+    (whole,) = found.costs
+
+    assert found.scaling.break_even == whole.break_even
+    assert found.scaling.prefill_fraction == 0
+    assert "end to end" not in (found.scaling.reason or "")
+
+
+def test_more_data_is_worth_what_prefill_leaves_of_it() -> None:
+    evidence = gather(analysed(served("base", length=None), *CURVE))
+    lengths = np.full(evidence.priors.draws, 3.0)
+    found = evidence.sizes_speedup(lengths)
+
+    assert found is not None
+    seconds = PREFILL_S + TOKENS * SPEC_MS / 3.0 / 1000
+    assert float(np.median(found)) == pytest.approx((PREFILL_S + TOKENS * PLAIN_MS / 1000) / seconds, rel=0.01)
+
+
+@given(lengths=st.floats(1.0, 8.0), bar=st.floats(1.0, 8.0), share=st.floats(0.0, 0.9))
+def test_prefill_draws_every_speed_towards_one(lengths: float, bar: float, share: float) -> None:
+    with_prompts, without = (
+        float(end_to_end_speedup(np.asarray(lengths), np.asarray(bar), part)) for part in (share, 0.0)
+    )
+
+    assert without == pytest.approx(lengths / bar)
+    assert min(1.0, without) - 1e-9 <= with_prompts <= max(1.0, without) + 1e-9
+
+
+@given(speedup=st.floats(1.0, 1.5), share=st.floats(0.0, 0.6), bar=st.floats(1.0, 5.0))
+def test_the_length_for_a_speed_and_the_speed_of_a_length_are_inverse(speedup: float, share: float, bar: float) -> None:
+    factor = length_factor(speedup, share)
+
+    assert factor is not None
+    assert float(end_to_end_speedup(np.asarray(factor * bar), np.asarray(bar), share)) == pytest.approx(speedup)

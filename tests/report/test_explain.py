@@ -11,11 +11,13 @@ import pytest
 
 from tests.analysis.builders import BASE, analysed, chain, drafter, run
 from tests.analysis.campaigns import FOUNDING, H200, WINDOW, founding_runs, h200_runs
-from tests.analysis.test_prefill import served
+from tests.analysis.test_prefill import CURVE, served
+from tests.options.test_traffic import BOTH
+from tests.options.test_traffic import analysed as over_traffic
 from tracker.analysis.campaign import analyse
 from tracker.analysis.decision import gather
 from tracker.analysis.results import CampaignAnalysis
-from tracker.domain.campaign import Campaign
+from tracker.domain.campaign import Campaign, Traffic
 from tracker.domain.server import Speculation
 from tracker.options import decide
 from tracker.report.explain import explain
@@ -106,6 +108,22 @@ def test_a_forecast_names_its_forms_targets_and_the_held_out_size() -> None:
     assert "u ~ N(0, 0.6)" in text
     assert "L for 1.3 times the baseline" in text
     assert "largest size predicted from the others" in text
+
+
+def test_with_prefill_the_targets_of_a_forecast_hold_for_whole_requests() -> None:
+    text = explained(analysed(served("base", length=None), *CURVE))
+
+    check(text, least=10)
+    assert "L for 1.3 times the baseline = 1.50005 * (1 - 0.2) / (1 / 1.3 - 0.2)" in text
+    assert "a = top / (1 + exp(-(u' + b' * x)))" in text
+
+
+def test_with_shares_of_traffic_an_option_is_worth_its_gain_at_the_decision_load() -> None:
+    text = explained(over_traffic(*BOTH, traffic=Traffic(by_concurrency={1: 0.4, 32: 0.6})))
+
+    check(text, least=10)
+    assert "H at 1 stream = 17280 * 0.4 = 6912 GPU-hours" in text
+    assert "Valued over the loads and categories that campaign.toml gives shares of" in text
 
 
 def test_runs_of_one_configuration_are_pooled_by_their_geometric_mean() -> None:

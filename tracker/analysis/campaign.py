@@ -17,6 +17,7 @@ from tracker.analysis.history import step_changes
 from tracker.analysis.noise import load_noise
 from tracker.analysis.observations import Observation, observe
 from tracker.analysis.pairing import Comparison
+from tracker.analysis.prefill import end_to_end_bar
 from tracker.analysis.priors import DEFAULT_PRIORS, Priors
 from tracker.analysis.quality import quality_notes
 from tracker.analysis.quality_costs import cost_notes, history_notes
@@ -68,7 +69,7 @@ def analyse(
     acceptance = profile(observations, best, priors, selection.trainings)
     changes = step_changes(runs, window=window, priors=priors)
     told_apart = diagnoses(observations, refs, costs)
-    bars = {(cost.configuration.label, cost.concurrency): cost.break_even for cost in costs}
+    bars = {(cost.configuration.label, cost.concurrency): end_to_end_bar(cost) for cost in costs}
     step_time = fit(observations, refs.get(load), best or _timed(observations, load), priors=priors, seed=seed)
     noise = load_noise(observations, priors)
     plain = {at: ref.baseline.throughput.value for at, ref in refs.items() if ref.baseline.throughput is not None}

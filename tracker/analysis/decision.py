@@ -10,6 +10,7 @@ import numpy as np
 
 from tracker.analysis._forms import Chain
 from tracker.analysis.posterior import SizeMeasurement, sample
+from tracker.analysis.prefill import end_to_end_speedup
 from tracker.analysis.priors import DEFAULT_PRIORS, Priors
 from tracker.analysis.results import (
     BreakEven,
@@ -75,8 +76,21 @@ class Evidence:
     """What engineering may take off break-even; None when the fixed overhead is not known."""
     untested: tuple[Untested, ...] = ()
     """Configurations nobody measured."""
+    sizes_prefill_fraction: float = 0.0
+    """Share of a baseline request's time that prefill takes there, which no accept length shortens."""
     mix_factor: float = 1.0
     """Accept length on the traffic's categories over the benchmark's; every draw above carries it."""
+
+    def sizes_speedup(self, length: FloatArray, *, saved: FloatArray | float = 0.0) -> FloatArray | None:
+        """Return the speed over the baseline of the configuration that served the sizes, draws; None without a bar.
+
+        Args:
+            length: Accept length.
+            saved: What engineering takes off break-even.
+        """
+        if self.sizes_break_even is None:
+            return None
+        return end_to_end_speedup(length, self.sizes_break_even - saved, self.sizes_prefill_fraction)
 
     @property
     def load_share(self) -> float:
@@ -148,6 +162,7 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
         break_even=break_even,
         sizes={samples: draws * factor for samples, draws in sizes.items()},
         sizes_break_even=None if sizes_bar is None else sizes_bar * server,
+        sizes_prefill_fraction=analysis.scaling.prefill_fraction,
         new_server=server,
         overhead_saved=_overhead(analysis, priors, rng),
         untested=()

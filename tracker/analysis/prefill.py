@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from tracker.analysis.break_even import TARGET_SPEEDUPS, prefill_corrected_step_ms
 from tracker.analysis.observations import Observation
-from tracker.analysis.results import PrefillCorrection
+from tracker.analysis.results import BreakEven, ConfigurationCost, PrefillCorrection
+from tracker.analysis.uncertainty import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,7 @@ def prefill_correction(members: Sequence[Observation], baseline: Observation) ->
     waiting = math.fsum(part.prefill_s for part in known) / len(known)
     tokens = math.fsum(part.output_tokens for part in known) / len(known)
     whole = base.prefill_s + base.output_tokens * base.step_ms / 1000
+    as_long = whole * tokens / base.output_tokens
     return PrefillCorrection(
         break_even=step / base.step_ms,
         baseline_prefill_fraction=base.prefill_s / whole,
@@ -62,11 +66,49 @@ def prefill_correction(members: Sequence[Observation], baseline: Observation) ->
                 step_ms=step,
                 prefill_s=waiting,
                 output_tokens=tokens,
-                baseline_s=whole * tokens / base.output_tokens,
+                baseline_s=as_long,
             )
             for target in TARGET_SPEEDUPS
         },
+        end_to_end=end_to_end_length(1.0, step_ms=step, prefill_s=waiting, output_tokens=tokens, baseline_s=as_long),
+        prefill_fraction=waiting / as_long,
     )
+
+
+def end_to_end_bar(cost: ConfigurationCost) -> tuple[BreakEven, float]:
+    """Return the bar for accept lengths other than the measured one, and the share of prefill it goes with.
+
+    Step times of whole requests hold more prefill the longer the steps, so they are a bar at the measured accept
+    length alone. Where the time to the first token is known the bar is that of whole requests of any accept length,
+    with the relative interval of the measured one; else it is the measured one, with a share of 0.
+    """
+    known = cost.prefill
+    if known is None or known.end_to_end is None:
+        return cost.break_even, 0.0
+    factor = known.end_to_end / cost.break_even.value
+    bar = cost.break_even
+    return (
+        replace(
+            bar,
+            value=bar.value * factor,
+            low=bar.low * factor,
+            high=bar.high * factor,
+            rounding_low=None if bar.rounding_low is None else bar.rounding_low * factor,
+            rounding_high=None if bar.rounding_high is None else bar.rounding_high * factor,
+        ),
+        known.prefill_fraction,
+    )
+
+
+def length_factor(speedup: float, prefill_fraction: float) -> float | None:
+    """Return the accept length for a speed-up of whole requests, over the end-to-end bar; None where none is enough."""
+    left = 1 / speedup - prefill_fraction
+    return (1 - prefill_fraction) / left if left > 0 else None
+
+
+def end_to_end_speedup(lengths: FloatArray, bar: FloatArray, prefill_fraction: float) -> FloatArray:
+    """Return the speed of whole requests over the baseline's at an accept length; `lengths / bar` without prefill."""
+    return np.asarray(1 / (prefill_fraction + (1 - prefill_fraction) * bar / lengths), dtype=np.float64)
 
 
 def end_to_end_length(

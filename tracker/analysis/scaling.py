@@ -32,6 +32,8 @@ from tracker.analysis.uncertainty import FloatArray
 from tracker.analysis.words import listed, percent, size
 from tracker.domain.record import StoredRun
 
+# Prefill below this share of a request moves no bar that anybody reads.
+_PREFILL_SAID = 0.02
 _WORST_RESIDUAL_SE = 3.0
 _LADDER = (1, 2, 3, 5)
 
@@ -54,7 +56,7 @@ def analyse_scaling(
     *,
     load: int | None,
     prefer: Configuration | None,
-    bars: Mapping[tuple[str, int | None], BreakEven],
+    bars: Mapping[tuple[str, int | None], tuple[BreakEven, float]],
     priors: Priors,
     seed: int,
 ) -> Curve:
@@ -65,7 +67,7 @@ def analyse_scaling(
         trainings: Training runs, for sizes that the benchmarks do not carry themselves.
         load: Streams.
         prefer: Configuration that wins a tie.
-        bars: Break-even by configuration label and load.
+        bars: Break-even by configuration label and load, with the share of prefill that goes with it.
         priors: Assumptions.
         seed: Seed of the draws.
     """
@@ -76,7 +78,7 @@ def analyse_scaling(
     alike = trained_alike(served)
     points = alike.fitted
     configuration = points[0].observation.configuration
-    bar = bars.get((configuration.label, load))
+    bar, prefill = bars.get((configuration.label, load), (None, 0.0))
     chain, assumed = chain_of(points, priors)
     posterior = sample(measured_sizes(points), chain=chain, priors=priors, seed=seed)
     residuals = _residuals(points, posterior)
@@ -90,6 +92,7 @@ def analyse_scaling(
         concurrency=load,
         points=tuple(point.shown() for point in points),
         break_even=bar,
+        prefill_fraction=prefill,
         ceiling=chain.max_length,
         effective_sample_size=posterior.effective_draws,
         worst_residual_se=max(map(abs, residuals)),
@@ -138,6 +141,7 @@ def _targets(
         sizes=len({point.samples for point in points}),
         assumed=bare.assumed_num_steps,
         seed=seed,
+        prefill_fraction=bare.prefill_fraction,
     )
 
 
@@ -305,7 +309,7 @@ def _quality(
         *alike.remarks(),
         *_budget_remarks(alike),
         *repeat_remarks(points, still_rising=to_the_end is not None),
-        *_bar_remarks(points, fit.break_even, posterior.chain),
+        *_bar_remarks(points, fit, posterior.chain),
     ]
     if fit.unserved:
         remarks.append(_unserved_words(fit.unserved))
@@ -322,14 +326,21 @@ def _budget_remarks(alike: AlikeSizes) -> list[str]:
     ]
 
 
-def _bar_remarks(points: Sequence[SizePoint], bar: BreakEven | None, chain: Chain) -> list[str]:
+def _bar_remarks(points: Sequence[SizePoint], fit: ScalingFit, chain: Chain) -> list[str]:
+    bar = fit.break_even
     if bar is None:
         return ["There is no break-even to reach: no baseline at this load."]
+    found = []
+    if fit.prefill_fraction > _PREFILL_SAID:
+        found.append(
+            f"The bar here is end to end, {bar.value:.2f}: prefill takes {percent(fit.prefill_fraction)} of a baseline "
+            "request and no accept length shortens it."
+        )
     if bar.value > chain.max_length:
-        return [f"Break-even {bar.value:.2f} is unreachable: a perfect drafter yields {chain.max_length:.2f}."]
-    if max(point.length for point in points) >= bar.high:
-        return [f"Break-even {bar.value:.2f} is already reached."]
-    return []
+        found.append(f"Break-even {bar.value:.2f} is unreachable: a perfect drafter yields {chain.max_length:.2f}.")
+    elif max(point.length for point in points) >= bar.high:
+        found.append(f"Break-even {bar.value:.2f} is already reached.")
+    return found
 
 
 def _not_monotone(points: Sequence[SizePoint]) -> list[str]:

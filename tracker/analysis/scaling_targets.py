@@ -9,6 +9,7 @@ import numpy as np
 
 from tracker.analysis.break_even import TARGET_SPEEDUPS, required_length, spread_of
 from tracker.analysis.posterior import Posterior
+from tracker.analysis.prefill import length_factor
 from tracker.analysis.results import BreakEven, SamplesNeeded, TargetSamples
 from tracker.analysis.uncertainty import HIGH_QUANTILE, LOW_QUANTILE, FloatArray
 from tracker.analysis.words import percent, rounded_size, size
@@ -35,7 +36,14 @@ def samples_needed(
 
 
 def target_samples(
-    posterior: Posterior, bar: BreakEven, *, best_measured: float, sizes: int, assumed: int | None, seed: int
+    posterior: Posterior,
+    bar: BreakEven,
+    *,
+    best_measured: float,
+    sizes: int,
+    assumed: int | None,
+    seed: int,
+    prefill_fraction: float = 0.0,
 ) -> tuple[TargetSamples, ...]:
     """Return the samples for break-even and for each target speed-up.
 
@@ -46,12 +54,17 @@ def target_samples(
         sizes: Number of distinct sizes; with one, only a range may be said.
         assumed: Number of draft steps where it had to be assumed.
         seed: Seed of the break-even's draws.
+        prefill_fraction: Share of a baseline request that prefill takes; where it alone takes longer than a target
+            allows, the target is left out.
     """
-    wanted = (1.0, *TARGET_SPEEDUPS)
+    factors = {speedup: length_factor(speedup, prefill_fraction) for speedup in (1.0, *TARGET_SPEEDUPS)}
+    wanted = {speedup: factor for speedup, factor in factors.items() if factor is not None}
     most = posterior.chain.max_length
     found = []
-    for speedup, needed in zip(wanted, _needed(posterior, bar, wanted, seed), strict=True):
-        goal = required_length(bar.value, speedup)
+    for (speedup, factor), needed in zip(
+        wanted.items(), _needed(posterior, bar, tuple(wanted.values()), seed), strict=True
+    ):
+        goal = required_length(bar.value, factor)
         within = goal <= most
         found.append(
             TargetSamples(
@@ -70,13 +83,11 @@ def target_samples(
     return tuple(found)
 
 
-def _needed(posterior: Posterior, bar: BreakEven, speedups: tuple[float, ...], seed: int) -> tuple[SamplesNeeded, ...]:
+def _needed(posterior: Posterior, bar: BreakEven, factors: tuple[float, ...], seed: int) -> tuple[SamplesNeeded, ...]:
     start = posterior.priors.reference_samples if posterior.largest is None else posterior.largest
     lowest = min(1000.0, start / 10)
     grid = np.geomspace(lowest, MAX_SAMPLES, int(_GRID_PER_DECADE * math.log10(MAX_SAMPLES / lowest)) + 1)
-    goals = [
-        required_length(1.0, speedup) * break_even_draws(bar, len(posterior.discrepancy), seed) for speedup in speedups
-    ]
+    goals = [factor * break_even_draws(bar, len(posterior.discrepancy), seed) for factor in factors]
     first = [np.full(len(goal), np.inf) for goal in goals]
     for samples in grid[::-1]:
         lengths = posterior.lengths(float(samples))

@@ -80,7 +80,8 @@ class Traffic:
         Raises:
             ValueError: A share lies outside 0 to 1, shares do not add up to 1, or a load has less than one stream.
         """
-        for name, shares in (("by_concurrency", self.by_concurrency), ("by_category", self.by_category)):
+        loads = {str(load): share for load, share in self.by_concurrency.items()}
+        for name, shares in (("by_concurrency", loads), ("by_category", self.by_category)):
             wrong = next((key for key, share in shares.items() if not 0 <= share <= 1), None)
             if wrong is not None:
                 raise ValueError(f"{name}: the share of {wrong} is {shares[wrong]:g}, it must lie between 0 and 1")

@@ -44,7 +44,7 @@ class MoreData:
                     evidence=f"Forecast; {percent(share)} of its slope comes from these data.",
                     would_change="One more training size, far from the measured ones.",
                 ),
-                speedup=None if evidence.sizes_break_even is None else length / evidence.sizes_break_even,
+                speedup=evidence.sizes_speedup(length),
                 missing="no break-even to compare with",
             )
 

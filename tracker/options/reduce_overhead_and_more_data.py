@@ -18,8 +18,8 @@ class ReduceOverheadAndMoreData:
     def assess(self, evidence: Evidence) -> Iterable[OptionAssessment]:
         """Yield one variant a size, where both parts can be priced."""
         fit, hours = evidence.analysis.scaling, evidence.campaign.costs.overhead_fix_gpu_hours
-        saved, bar = evidence.overhead_saved, evidence.sizes_break_even
-        if fit.configuration is None or hours is None or saved is None or bar is None:
+        saved = evidence.overhead_saved
+        if fit.configuration is None or hours is None or saved is None or evidence.sizes_break_even is None:
             return
         share = 0.0 if fit.data_share is None else fit.data_share
         for samples, length in sorted(evidence.sizes.items()):
@@ -37,7 +37,7 @@ class ReduceOverheadAndMoreData:
                     ),
                     would_change="How much overhead can go, and one more training size.",
                 ),
-                speedup=length / (bar - saved),
+                speedup=evidence.sizes_speedup(length, saved=saved),
                 missing="",
             )
 

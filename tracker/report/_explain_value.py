@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tracker.analysis._forms import forms_for
 from tracker.analysis.priors import DEFAULT_PRIORS
-from tracker.analysis.results import CampaignAnalysis, DecisionSet, OptionAssessment
+from tracker.analysis.results import CampaignAnalysis, DecisionSet, OptionAssessment, ScalingFit
+from tracker.analysis.traffic import load_share
 from tracker.analysis.value import minimal_speedup
-from tracker.analysis.words import size
+from tracker.analysis.words import size, streams
 from tracker.report._explain_lines import equation, fact, heading, plain
 
 
@@ -17,11 +19,12 @@ def forecast(analysis: CampaignAnalysis) -> list[str]:
         return [*lines, f"  Refused. {fit.reason or ''}".rstrip()]
     lines += [
         f"  x = log10(samples / {size(priors.reference_samples)}); a accepts the first position, a * rho the next, ...",
-        "  L = 1 + a + a * (a * rho) + ..., one term a draft step. Three forms, weighted by how they meet the sizes:",
+        "  L = 1 + a + a * (a * rho) + ..., one term a draft step. The forms, weighted by how they meet the sizes:",
         f"    a = 1 / (1 + exp(-(u + b * x))), u ~ N({priors.level_mean:g}, {priors.level_sd:g}), "
         f"b ~ N({priors.slope_mean:g}, {priors.slope_sd:g}) above 0",
         f"    a = top - (top - a0) * 10^(-beta * x), beta ~ log-normal around {priors.power_median:g}",
         f"    L = L0 + c * x, c ~ N({priors.linear_mean:g}, {priors.linear_sd:g}) above 0",
+        *_levelling(fit),
         f"  rho ~ N({priors.rho_mean:g}, {priors.rho_sd:g}); one training scatters by {priors.tau:g} tokens; beyond "
         f"the largest size the curve may be off by {priors.kappa:g} tokens a decade.",
         "  The percentiles come from weighted draws of these forms: that needs the program, what follows does not.",
@@ -34,6 +37,9 @@ def forecast(analysis: CampaignAnalysis) -> list[str]:
     if fit.break_even is not None:
         for target in fit.targets:
             expression = f"{target.speedup:g} * {plain(fit.break_even.value)}"
+            if fit.prefill_fraction > 0:
+                waits = f"{fit.prefill_fraction:.9g}"
+                expression = f"{plain(fit.break_even.value)} * (1 - {waits}) / (1 / {target.speedup:g} - {waits})"
             lines.append(equation(f"L for {target.speedup:g} times the baseline", expression, target.accept_length))
             lines.append(f"    {target.note}")
     held = fit.hold_out
@@ -48,6 +54,12 @@ def forecast(analysis: CampaignAnalysis) -> list[str]:
     return lines
 
 
+def _levelling(fit: ScalingFit) -> list[str]:
+    if len(forms_for(len({point.samples for point in fit.points}))) == len(forms_for(0)):
+        return []
+    return ["    a = top / (1 + exp(-(u' + b' * x))), top anywhere between a0 and the highest acceptance"]
+
+
 def values(analysis: CampaignAnalysis, decision: DecisionSet) -> list[str]:
     """Return what every priced option is worth at its expected speed, beside the mean over all draws."""
     costs = analysis.campaign.costs
@@ -60,6 +72,11 @@ def values(analysis: CampaignAnalysis, decision: DecisionSet) -> list[str]:
         "  S is uncertain, so the value ranked is the mean over draws of S; an outcome slower than the baseline is not",
         "  served and saves 0 (deploying today's drafter is the exception). At the expected S alone it would be:",
     ]
+    traffic, load = analysis.campaign.traffic, analysis.verdict.decision_concurrency
+    if traffic.by_concurrency:
+        share = load_share(traffic, load)
+        lines.append(equation(f"H at {streams(load)}", f"{plain(hours)} * {plain(share)}", hours * share, "GPU-hours"))
+        hours *= share
     for option in decision.options:
         if option.rank is not None:
             lines += ["", f"  {option.rank}. {option.title}", *_option(option, analysis, hours)]
@@ -102,6 +119,11 @@ def _option(option: OptionAssessment, analysis: CampaignAnalysis, hours: float) 
         )
     if speed is None or base is None or cost is None:
         return lines
+    if _over_traffic(option, analysis):
+        lines.append("    Valued over the loads and categories that campaign.toml gives shares of, not at one S.")
+        if option.net_gpu_hours.value is not None:
+            lines.append(fact("mean over draws", f"{plain(option.net_gpu_hours.value)} GPU-hours"))
+        return lines
     ratio, forced = speed / base, option.key == "deploy_best"
     lines.append(equation("S", f"{plain(speed)} / {plain(base)}", ratio))
     # Near 1 the difference 1 - 1 / S loses digits, so S carries more of them here.
@@ -120,6 +142,12 @@ def _option(option: OptionAssessment, analysis: CampaignAnalysis, hours: float) 
     if cost > 0 and least is not None:
         lines.append(equation("least S that earns it back", f"1 / (1 - {plain(cost)} / {plain(hours)})", least))
     return lines
+
+
+def _over_traffic(option: OptionAssessment, analysis: CampaignAnalysis) -> bool:
+    return option.key.startswith("speculate_") or (
+        option.key == "deploy_best" and len(analysis.campaign.traffic.by_concurrency) > 1
+    )
 
 
 def _baseline_tok_s(analysis: CampaignAnalysis) -> float | None:

@@ -157,6 +157,11 @@ class PrefillCorrection:
     required: Mapping[str, float | None] = field(default_factory=dict)
     """Accept length for end-to-end speed-ups, keys as in `ConfigurationCost.required`; None where prefill alone takes
     longer."""
+    end_to_end: float | None = None
+    """Accept length at which whole requests take as long as the baseline's, whatever prefill takes on either side;
+    `break_even` where it takes equally long. None where prefill alone takes longer."""
+    prefill_fraction: float = 0.0
+    """Share of a baseline request's time that prefill takes with speculation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

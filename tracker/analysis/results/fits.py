@@ -229,7 +229,9 @@ class ScalingFit:
     samples_to_break_even: SamplesNeeded | None = None
     """None when refused or without a break-even."""
     break_even: BreakEven | None = None
-    """The bar."""
+    """The bar: of whole requests at any accept length where prefill is known, else the configuration's as measured."""
+    prefill_fraction: float = 0.0
+    """Share of a baseline request's time that prefill takes with speculation; 0 where the bar knows nothing of it."""
     ceiling: float | None = None
     """Vocabulary or chain ceiling on the accept length."""
     data_share: float | None = None
