@@ -95,7 +95,10 @@ class BulkClient:
             self._add("inputs", (uuid.uuid4().hex, "RUN_INPUT", run_id, "MODEL_INPUT", model.model_id, 0))
 
     def log_artifacts(self, run_id: str, folder: str) -> None:
-        shutil.copytree(folder, self._artifacts / run_id / "artifacts", copy_function=shutil.move)
+        target = self._artifacts / run_id / "artifacts"
+        target.parent.mkdir(parents=True)
+        shutil.move(folder, target)
+        Path(folder).mkdir()  # whoever made it removes it
 
     def log_batch(self, run_id: str, metrics: Any, params: Any, tags: Any) -> None:
         latest: dict[str, Any] = {}
@@ -105,11 +108,10 @@ class BulkClient:
             if (item.step, item.timestamp, item.value) > (known.step, known.timestamp, known.value):
                 latest[item.key] = item
             if item.model_id is not None:
-                number = self._datasets.get((item.dataset_name, item.dataset_digest))
                 self._add(
                     "logged_model_metrics",
                     (item.model_id, item.key, item.timestamp, item.step, item.value, self._runs["experiment"], run_id,
-                     number, item.dataset_name, item.dataset_digest),
+                     None, item.dataset_name, item.dataset_digest),
                 )  # fmt: skip
         for item in latest.values():
             self._add("latest_metrics", (item.key, item.value, item.timestamp, item.step, 0, run_id))
