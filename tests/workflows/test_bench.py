@@ -13,6 +13,7 @@ import pytest
 from tests.fakes.servers import EAGLE3, free_port, serving
 from tests.workflows.benching import PROMPTS, bench, plan
 from tracker.errors import InputError, ServerError
+from tracker.load.counters import read_counters
 from tracker.store import Spool
 from tracker.workflows.bench import BenchRequest, run_bench
 from tracker.workflows.bench_plan import Load
@@ -53,6 +54,20 @@ def test_the_spooled_run_is_the_record_and_holds_no_prompt(tmp_path: Path) -> No
     assert {item.name for item in run.attachments} >= {
         "server/requests.jsonl", "server/metrics_before.prom", "server/metrics.prom", "server/server_info.json",
     }  # fmt: skip
+
+
+def test_the_counters_kept_before_leave_the_warm_up_out(tmp_path: Path) -> None:
+    with serving(*EAGLE3) as url:
+        outcome = bench(url, tmp_path)
+
+    assert outcome.spooled is not None
+    run = Spool(tmp_path / "spool").read(outcome.spooled)
+    kept = {item.name: read_counters(item.content) for item in run.attachments if item.name.endswith(".prom")}
+    before, after = kept["server/metrics_before.prom"], kept["server/metrics.prom"]
+    assert before is not None
+    assert after is not None
+    counted = [cell.output_tokens or 0 for cell in run.record.pooled()]
+    assert after.output_tokens - before.output_tokens == sum(counted)
 
 
 def test_a_streamed_sample_gives_latencies_and_leaves_the_counts_alone(tmp_path: Path) -> None:

@@ -71,8 +71,6 @@ def measure(
     with Control(url, headers=headers) as control:
         route = _route(control, plan)
         measured = into or Measured(started_at=datetime.now(UTC), route=route.name)
-        if measured.metrics_before is None:
-            measured.metrics_before = control.metrics()
         streams = max(load.concurrency or MAX_OPEN_STREAMS for load in plan.loads)
         try:
             with LoadGenerator(url, route, streams=streams, timeout_s=plan.timeout_s, headers=headers) as generator:
@@ -106,6 +104,9 @@ class _Passes:
         if warm.ended_early is not None:
             self._measured.ended_early = warm.ended_early
             return
+        if self._measured.metrics_before is None:
+            # After the warm-up, which is in no result: whoever compares the two finds the same requests.
+            self._measured.metrics_before = self._control.metrics()
         self._begun_s = time.perf_counter()
         for repeat in range(first_repeat, first_repeat + self._plan.repeats):
             for load in self._plan.loads:
@@ -130,11 +131,7 @@ class _Passes:
         # The last prompts: those that the measured passes reach last, should the cache not be flushed.
         prompts = tuple(reversed(self._plan.prompts.requests(max(1, self._plan.warmup_requests))))
         requests = [self._request(prompt, stream=False) for prompt in prompts[: self._plan.warmup_requests]]
-        result = self._generator.closed_loop(requests, streams=_WARMUP_STREAMS, on_answer=lambda _: None)
-        self._measured.warmup_output_tokens += sum(
-            answer.counts.output_tokens or 0 for answer in result.answers if answer.counts is not None
-        )
-        return result
+        return self._generator.closed_loop(requests, streams=_WARMUP_STREAMS, on_answer=lambda _: None)
 
     def _pass(self, load: Load, repeat: int) -> PassRecord:
         plan = self._plan

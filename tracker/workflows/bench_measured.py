@@ -49,11 +49,9 @@ class Measured:
     ended_early: str | None = None
     """Why it did not run to its end."""
     metrics_before: bytes | None = None
-    """`/metrics` before the first pass."""
+    """`/metrics` after the warm-up, before the first pass."""
     metrics_after: bytes | None = None
     """`/metrics` after the last pass."""
-    warmup_output_tokens: int = 0
-    """Tokens that the server generated for warm-up requests."""
     flushed: bool | None = None
     """Whether the server emptied its cache before every pass; None when not asked to."""
 
