@@ -119,8 +119,8 @@ class _Reader:
         self._where = where
 
     def campaign_file(self, tree: Mapping[str, Any], folder: Path) -> CampaignFile:
-        known = {"schema_version", "campaign", "costs", "traffic", "claims", "references", "hardware", "server", "target",
-                 "workload", "drafter_facts", "drafters", "inputs", "sweep"}  # fmt: skip
+        known = {"schema_version", "campaign", "costs", "traffic", "claims", "references", "hardware", "server",
+                 "target", "workload", "drafter_facts", "drafters", "inputs", "sweep"}  # fmt: skip
         self._refuse_unknown(tree, known, "top level")
         version = tree.get("schema_version")
         if version != SCHEMA_VERSION:

@@ -22,7 +22,6 @@ from tracker.workflows.sweep_plan import Arm, SweepPlan
 from tracker.workflows.sweep_record import Outcome, with_neighbours
 from tracker.workflows.sweep_schedule import Batch, Item, as_chosen, different_first, schedule
 from tracker.workflows.sweep_state import SweepState
-from tracker.workflows.sweep_stopping import cannot_win
 
 LOGS_FOLDER = "logs"
 _LOOK = "Look at its log; start its command by hand to try."
@@ -230,6 +229,8 @@ class SweepRun:
         arm, bench = up.arm, self._plan.bench
         if not self._stops_early or arm.is_baseline or arm.simulated_accept_length is not None:
             return measure(up.url, bench, on_progress=self._on_progress), None
+        from tracker.workflows.sweep_stopping import cannot_win  # scipy, which a sweep of everything does not need
+
         history = history_of(kept_records(self._options.out), self._plan.arms)
         if segment is not None:
             history = dataclasses.replace(history, baseline=segment.last_throughput())
