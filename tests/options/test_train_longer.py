@@ -15,6 +15,7 @@ from tracker.analysis.decision import gather
 from tracker.analysis.results import DecisionSet, OptionAssessment
 from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.record import StoredRun
+from tracker.domain.server import Speculation
 from tracker.domain.training import Training, TrainingCost
 from tracker.options import decide
 
@@ -119,3 +120,21 @@ def test_the_clean_campaign_says_what_its_longer_trainings_showed() -> None:
     # 22 % at 2,000 and 3.6 % at 10,000 samples leave next to nothing at 100,000.
     assert "carried on to 100,000 it is 0.3 %" in found.evidence
     assert found.rank is not None
+
+
+def deep(name: str, length: str, speed: str, samples: int = 30_000) -> StoredRun:
+    """Return the largest drafter of the curve on a chain of seven steps."""
+    seven = Speculation(enabled=True, algorithm="EAGLE3", num_steps=7, eagle_topk=1, num_draft_tokens=8)
+    training = Training(samples=samples, mix="chat", epochs=3.0)
+    return run(name, speed=speed, length=length, speculation=seven, drafter=Checkpoint(name=name), training=training)
+
+
+def test_more_data_are_served_in_the_fastest_configuration_measured() -> None:
+    found = known(decided(BASE, *curve(), deep("deep", "3.00", "150.0")), "more_data_300000")
+    shallow = known(decided(BASE, *curve()), "more_data_300000")
+
+    assert found.configuration == "EAGLE3 7-1-8"
+    assert shallow.configuration == "EAGLE3 3-1-4"
+    assert found.evidence is not None
+    assert "Served as EAGLE3 7-1-8, the fastest here" in found.evidence
+    assert speed(found) / 150 == pytest.approx(speed(shallow) / TODAY, rel=0.02)

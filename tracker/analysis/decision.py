@@ -92,6 +92,21 @@ class Evidence:
             return None
         return end_to_end_speedup(length, self.sizes_break_even - saved, self.sizes_prefill_fraction)
 
+    def carried_speedup(self, length: FloatArray) -> FloatArray | None:
+        """Return the speed over the baseline of the best candidate with its accept length grown as on the curve, draws.
+
+        None unless the best candidate serves a drafter of the curve in another configuration than the curve's. A
+        longer chain gains more from one drafter's growth than a shorter one, so this is the lower end.
+
+        Args:
+            length: Accept length in the configuration of the curve.
+        """
+        best, fit = self.best, self.analysis.scaling
+        if best is None or self.speedup is None or best.configuration == fit.configuration:
+            return None
+        usual = next((point.accept_length.value for point in fit.points if point.samples == best.samples), None)
+        return None if usual is None else self.speedup * length / (usual * self.mix_factor)
+
     @property
     def load_share(self) -> float:
         """Share of the serving time at the decision load; 1 where campaign.toml does not say."""

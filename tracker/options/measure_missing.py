@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import OptionAssessment
-from tracker.analysis.words import count, listed, size, streams
+from tracker.analysis.words import count, listed, percent, size, streams
 from tracker.analysis.words import loads as in_words
 from tracker.options._pricing import benchmark_gpu_hours, price
 
@@ -22,6 +22,7 @@ class MeasureMissing:
         """Yield a baseline where there is none, repeats where a load is undecided, and flags nobody recorded."""
         yield from self._baseline(evidence)
         yield from self._repeats(evidence)
+        yield from self._traffic(evidence)
         yield from self._flags(evidence)
         yield from self._acceptance(evidence)
         yield from self._unserved(evidence)
@@ -57,6 +58,25 @@ class MeasureMissing:
                     passes=2 * REPEATS,
                     why=item.reason or "The interval contains 1.",
                 )
+
+    def _traffic(self, evidence: Evidence) -> Iterable[OptionAssessment]:
+        """Loads that serve traffic and that no candidate was compared at."""
+        compared = {
+            item.concurrency
+            for item in evidence.analysis.verdict.by_concurrency
+            if item.best_run_id is not None and item.baseline_run_id is not None
+        }
+        shares = evidence.campaign.traffic.by_concurrency
+        blind = sorted(load for load, share in shares.items() if share > 0 and load not in compared)
+        if blind:
+            share = percent(sum(shares[load] for load in blind))
+            yield self._option(
+                evidence,
+                "traffic",
+                f"Measure {in_words(blind)}, the baseline beside it",
+                passes=2 * len(blind),
+                why=f"{share} of the time is served there, and nothing is known of it.",
+            )
 
     def _flags(self, evidence: Evidence) -> Iterable[OptionAssessment]:
         unknown = [
