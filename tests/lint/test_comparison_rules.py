@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -204,20 +205,22 @@ def _cell(speed: float, length: float | None = None, load: int = 8) -> Measureme
 
 
 @pytest.mark.parametrize(
-    ("ours", "base", "fires"),
+    ("ours", "beside", "fires"),
     [
-        (_cell(800, 3.2), _cell(1000), True),
-        (_cell(1200, 3.2), _cell(1000), False),
-        (_cell(990, 3.2), _cell(1000), False),
-        (_cell(800, 1.4), _cell(1000), False),
-        (_cell(800, 3.2), _cell(1000, load=1), False),
-        (_cell(800), _cell(1000), False),
+        (_cell(800, 3.2), {"before": 1000.0}, True),
+        (_cell(800, 3.2), {"before": 990.0, "after": 1010.0}, True),
+        (_cell(1200, 3.2), {"before": 1000.0}, False),
+        (_cell(990, 3.2), {"after": 1000.0}, False),
+        (_cell(800, 1.4), {"before": 1000.0}, False),
+        (_cell(800, 3.2), {}, False),
+        (_cell(800), {"before": 1000.0}, False),
     ],
 )
-def test_healthy_acceptance_and_poor_speed_are_called_a_speed_problem(
-    ours: Measurement, base: Measurement, fires: bool
+def test_healthy_acceptance_and_poor_speed_beside_a_sweeps_baseline_are_called_a_speed_problem(
+    ours: Measurement, beside: dict[str, float], fires: bool
 ) -> None:
-    subject = _subject(measurements=(ours,), baseline_measurements=(base,))
+    extra = {f"baseline_{when}_output_throughput_tok_s": speed for when, speed in beside.items()}
+    subject = _subject(measurements=(dataclasses.replace(ours, extra=extra),))
 
     found = [item for item in lint.run(subject) if item.code == "SPEED_NOT_ACCEPTANCE"]
 

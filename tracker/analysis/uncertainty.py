@@ -71,12 +71,12 @@ def combine(components: Iterable[Component]) -> Spread:
 
 
 def parts_of(components: Iterable[Component]) -> tuple[SpreadPart, ...]:
-    """Return what an interval is made of, components of one name and sample size joined, largest first."""
-    joined: dict[tuple[str, float], float] = {}
+    """Return what an interval is made of, components of one name combined, largest first."""
+    named: dict[str, list[Component]] = {}
     for part in components:
-        key = (part.name, part.df)
-        joined[key] = math.hypot(joined.get(key, 0.0), part.sd)
-    found = [SpreadPart(name=name, sd=sd, df=df) for (name, df), sd in joined.items() if sd > 0]
+        named.setdefault(part.name, []).append(part)
+    joined = {name: combine(parts) for name, parts in named.items()}
+    found = [SpreadPart(name=name, sd=spread.sd, df=spread.df) for name, spread in joined.items() if spread.sd > 0]
     return tuple(sorted(found, key=lambda part: (-part.sd, part.name)))
 
 

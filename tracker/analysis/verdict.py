@@ -159,11 +159,8 @@ def _equivalence_note(level: Level, margin: float) -> str:
 
 
 def _sources(found: Comparison) -> str:
-    merged: dict[str, float] = {}
-    for part in found.components:
-        merged[part.name] = math.hypot(merged.get(part.name, 0.0), part.sd)
-    named = sorted(((sd, name) for name, sd in merged.items() if sd >= 5e-4), reverse=True)
-    return ", ".join(f"{name} ({percent(sd)})" for sd, name in named) or "exact counts"
+    told = [part for part in parts_of(found.components) if part.sd >= 5e-4]
+    return ", ".join(f"{part.name} ({percent(part.sd)})" for part in told) or "exact counts"
 
 
 def _cure(found: Comparison) -> str:

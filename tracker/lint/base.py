@@ -39,8 +39,6 @@ class Subject:
     """Whether decoding runs in CUDA graphs, where the flags do not say it."""
     baseline: ServerConfig | None = None
     """How the server to compare with runs; None when no comparison is asked for."""
-    baseline_measurements: tuple[Measurement, ...] = ()
-    """What was measured on it."""
 
 
 class Rule(Protocol):

@@ -39,7 +39,7 @@ class SpeedProblem:
             (ratio, cell)
             for cell in pooled(subject)
             if cell.accept_length is not None and (cell.accept_length - 1) / (most - 1) >= _HEALTHY_FRACTION
-            if (ratio := _ratio(cell, subject.baseline_measurements)) is not None and ratio < _SLOWER
+            if (ratio := _ratio(cell)) is not None and ratio < _SLOWER
         ]
         if not slow:
             return
@@ -57,16 +57,12 @@ class SpeedProblem:
         )
 
 
-def _ratio(cell: Measurement, baseline: tuple[Measurement, ...]) -> float | None:
-    """Return speed over the baseline's at the same load; None where either is not known."""
+def _ratio(cell: Measurement) -> float | None:
+    """Return speed over the mean of the baseline's right before and after, as a sweep measures it; None without one."""
     ours = cell.output_throughput_tok_s
-    theirs = [
-        other.output_throughput_tok_s
-        for other in baseline
-        if other.concurrency == cell.concurrency and other.category is None and other.repeat is None
-    ]
-    best = max((speed for speed in theirs if speed is not None), default=None)
-    return None if ours is None or cell.concurrency is None or not best else ours / best
+    around = [cell.extra.get(f"baseline_{when}_output_throughput_tok_s") for when in ("before", "after")]
+    known = [speed for speed in around if speed]
+    return None if ours is None or cell.concurrency is None or not known else ours * len(known) / sum(known)
 
 
 RULE = SpeedProblem()
