@@ -151,11 +151,12 @@ def test_a_changed_mix_is_what_no_curve_foresees() -> None:
 
 def test_every_stored_value_belongs_to_a_series() -> None:
     names = {series.name for series in PUBLISHED} | {f"H200 tiny Llama, {load} streams" for load in H200_LOADS}
-    # Every prefix of the clean campaign's seven sizes, tested in test_clean_campaign.py.
+    # Every prefix of the clean campaign's sizes, tested in test_clean_campaign.py; the smallest has no value at 32.
     names |= {
         f"H200 tiny Llama clean, {load} streams, {size}"
         for load in H200_LOADS
         for size in (2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
+        if (load, size) != (32, 2_000)
     }
 
     assert stored().keys() == names

@@ -102,17 +102,18 @@ def test_ui_starts_on_the_store_and_opens_at_the_campaign_and_says_so(site: Site
     assert site.opened.startswith(f"{site.experiment(H200)}/runs?{WORKFLOW}")
     assert f"store: {site.store.uri}" in site.said
 
-    text = shown(page, site.opened, "matching runs", "eagle3-d100000-3-1-4")
+    text = shown(page, site.opened, "matching runs", "eagle3-100000-3-1-4")
 
     assert "At which load should the drafter be served" in text
     assert "Model training" in text
 
 
 def test_runs_come_fastest_first_with_the_columns_that_matter_and_without_the_memos(site: Site, page: Page) -> None:
-    text = shown(page, f"{site.experiment(H200)}/runs?{WORKFLOW}&viewStateShareKey={VIEW_ID}", "9 matching runs")
+    url = f"{site.experiment(H200)}/runs?{WORKFLOW}&viewStateShareKey={VIEW_ID}"
+    text = shown(page, url, "18 matching runs", "eagle3-100000-5-1-6", "eagle3-100000-7-1-8")
 
     names = re.findall(r"^(?:eagle3?|baseline)[\w-]*", text, re.MULTILINE)
-    assert names[:2] == ["eagle3-d100000-3-1-4", "eagle3-d10000-3-1-4"]
+    assert names[:2] == ["eagle3-100000-5-1-6", "eagle3-100000-7-1-8"]
     heads = ["accept_length", "output_throughput_tok_s", "speedup_over_baseline", "step_time_ms", "train/samples",
              "speculation.algorithm"]  # fmt: skip
     assert all(head in text for head in heads)
@@ -136,19 +137,19 @@ def test_charts_draw_the_curve_over_concurrency(site: Site, page: Page) -> None:
 
 
 def test_a_runs_page_shows_verdict_cause_and_values_without_scrolling_sideways(site: Site, page: Page) -> None:
-    url = f"{site.run('eagle-wrong-flag-d100000-3-1-4')}?{WORKFLOW}"
+    url = f"{site.run('eagle-wrong-flag-100000-3-1-4')}?{WORKFLOW}"
     shown(page, url, "ALGO_MISMATCH_EAGLE_FOR_EAGLE3", "About this run", "python-source")
 
-    for text in ("214.9 tok/s", "ALGO_MISMATCH_EAGLE_FOR_EAGLE3", "Value", "About this run"):
+    for text in ("294.2 tok/s", "ALGO_MISMATCH_EAGLE_FOR_EAGLE3", "Value", "About this run"):
         box = page.get_by_text(text, exact=False).first.bounding_box()
         assert box is not None, text
         assert box["x"] + min(box["width"], 100) <= 1600, text
-    assert page.get_by_text("214.876", exact=False).first.is_visible()
+    assert page.get_by_text("294.169", exact=False).first.is_visible()
 
 
 def test_tables_and_the_memo_display_among_the_artifacts(site: Site, page: Page) -> None:
     text = shown(
-        page, f"{site.run('eagle3-d100000-3-1-4')}/artifacts/measurements.csv?{WORKFLOW}", "Previewing the first"
+        page, f"{site.run('eagle3-100000-3-1-4')}/artifacts/measurements.csv?{WORKFLOW}", "Previewing the first"
     )
     assert "output_throughput_tok_s" in text
     (memo,) = site.store.reports(KIMI)
@@ -178,8 +179,8 @@ def test_a_drafters_page_shows_samples_and_the_acceptance_served(site: Site, pag
     text = shown(page, f"{site.experiment(H200)}/models/{drafter.model_id}?{WORKFLOW}", "accept_length", "samples")
 
     assert re.search(r"Drafter .*, trained on 10,000 samples", text)
-    assert "2.98283" in text
-    assert "eagle3-d10000-3-1-4" in text
+    assert "2.76323" in text
+    assert "eagle3-10000-3-1-4" in text
     assert "python-source" in text
 
 

@@ -88,7 +88,7 @@ def test_a_full_disk_names_the_file() -> None:
         ({"training.samples": -1}, r"^training.samples: -1 is no count"),
         ({"training.samples": 1.5}, r"^training.samples: 1.5 is no count"),
         ({"training.samples": True}, r"^training.samples: True is no count"),
-        ({"training.mix": 3}, r"training.mix cannot be amended"),
+        ({"training.cost": 3}, r"training.cost cannot be amended"),
         ({"tags.": "x"}, r"tags. cannot be amended"),
         ({"measurements": ()}, r"measurements cannot be amended. These can be changed: validity"),
     ],

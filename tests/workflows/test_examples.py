@@ -1,4 +1,4 @@
-"""The two example campaigns from their files to memo.json: what the memos must say."""
+"""The campaigns of experiments/ from their files to memo.json: what the memos must say."""
 
 from __future__ import annotations
 
@@ -33,8 +33,18 @@ def founding(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], 
 
 
 @pytest.fixture(scope="module")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+    return memo_of("h200-tiny-llama", tmp_path_factory.mktemp("clean"))
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+    return memo_of("h200-llama-8b-simulated", tmp_path_factory.mktemp("simulated"))
+
+
+@pytest.fixture(scope="module")
 def h200(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
-    return memo_of("h200-tiny-llama", tmp_path_factory.mktemp("h200"))
+    return memo_of("h200-tiny-llama-contaminated", tmp_path_factory.mktemp("h200"))
 
 
 def row(memo: dict[str, Any], name: str, concurrency: int = 1) -> dict[str, Any]:
@@ -173,6 +183,60 @@ def test_h200_names_the_draft_vocabulary_as_a_lever(h200: tuple[dict[str, Any], 
     assert memo["acceptance"]["vocabulary"]["is_lever"] is True
     assert memo["acceptance"]["rejections_explained"] == pytest.approx(1 / 3, abs=0.05)
     assert any(option["key"].startswith("enlarge_vocabulary") for option in memo["options"])
+
+
+def test_clean_campaign_decides_one_stream_and_leaves_the_others_open(clean: tuple[dict[str, Any], str]) -> None:
+    memo, _ = clean
+    by_load = {load["concurrency"]: load for load in memo["verdict"]["by_concurrency"]}
+
+    assert memo["verdict"]["status"] == "mixed"
+    assert [by_load[load]["status"] for load in (1, 8, 32)] == ["faster", "undecided", "undecided"]
+    assert by_load[1]["speedup"]["value"] == pytest.approx(1037.3 / 652.3, rel=1e-3)
+    assert 1 < by_load[1]["speedup"]["low"] < 1.3
+    assert len({item["run_id"] for item in memo["evidence"]}) == 18
+
+
+def test_clean_campaign_finds_the_noise_between_its_processes(clean: tuple[dict[str, Any], str]) -> None:
+    noise = {item["concurrency"]: item for item in clean[0]["noise"]}
+
+    assert all(noise[load]["source"] == "measured" for load in (1, 8, 32))
+    assert all(0.1 < noise[load]["sd"] < 0.2 for load in (1, 8, 32))
+
+
+def test_clean_campaign_names_the_wrong_flag_and_keeps_it_out_of_every_fit(clean: tuple[dict[str, Any], str]) -> None:
+    memo, _ = clean
+    wrong = row(memo, "eagle-wrong-flag-100000-3-1-4")
+
+    assert memo["findings"][0]["code"] == "ALGO_MISMATCH_EAGLE_FOR_EAGLE3"
+    assert wrong["excluded_reason"] is not None
+    assert wrong["run_id"] not in memo["step_time"]["run_ids"]
+
+
+def test_clean_campaign_splits_the_step_and_follows_its_curve(clean: tuple[dict[str, Any], str]) -> None:
+    memo, _ = clean
+
+    assert memo["step_time"]["status"] == "fitted"
+    assert memo["step_time"]["fixed_ms"]["value"] == pytest.approx(2.04, abs=0.1)
+    assert memo["scaling"]["status"] == "qualified"
+    assert [size["samples"] for size in memo["scaling"]["sizes"]] == [
+        1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000,
+    ]  # fmt: skip
+    assert "2,000 samples at 10 instead of 5 epochs: 1.72 against 1.50" in memo["scaling"]["reason"]
+    assert memo["acceptance"]["rejections_explained"] == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_simulated_campaign_gives_a_bar_for_each_load_and_no_verdict(simulated: tuple[dict[str, Any], str]) -> None:
+    memo, text = simulated
+    bars = {
+        (item["configuration"], item["concurrency"]): item["break_even"]["value"]
+        for item in memo["break_even_by_configuration"]
+    }
+
+    assert memo["verdict"]["status"] == "undecided"
+    assert bars[("EAGLE3 2-1-3", 1)] == pytest.approx(1.40, abs=0.01)
+    assert bars[("EAGLE3 7-1-8", 64)] == pytest.approx(4.34, abs=0.02)
+    assert "no drafter was served" in text
+    assert not any(item["severity"] == "error" for item in memo["findings"])
 
 
 def _one_line(text: str) -> str:

@@ -15,26 +15,32 @@ from tracker.workflows.session import Session
 ROOT = Path(__file__).parents[2]
 # In the past of whoever runs this: the store notes when it is told of a change, by the real clock.
 NOW = datetime(2026, 6, 1, 8, 0, tzinfo=UTC)
+DRAFTED = {
+    "eagle3-1000-3-1-4", "eagle3-10000-3-1-4", "eagle3-10000-x2-3-1-4", "eagle3-2000-3-1-4", "eagle3-2000-x2-3-1-4",
+    "eagle3-20000-3-1-4", "eagle3-5000-3-1-4", "eagle3-50000-3-1-4",
+}  # fmt: skip
+LARGEST = {f"eagle3-100000-{shape}" for shape in ("1-1-2", "2-1-3", "3-1-4", "3-4-16", "5-1-6", "7-1-8")}
+BASELINES = {"baseline-1", "baseline-2", "baseline-3"}
+WRONG = "eagle-wrong-flag-100000-3-1-4"
 EXPECTED = {
-    "EAGLE-3 runs of one drafter that are faster than the baseline": {"eagle3-d100000-3-1-4"},
-    "at least 5 % faster, whatever the interval": {"eagle3-d10000-3-1-4", "eagle3-d100000-3-1-4"},
+    "EAGLE-3 runs of one drafter that are faster than the baseline": {"eagle3-100000-5-1-6", "eagle3-100000-7-1-8"},
+    "at least 5 % faster, whatever the interval": {
+        "eagle3-10000-3-1-4", "eagle3-10000-x2-3-1-4", "eagle3-100000-3-1-4", "eagle3-100000-3-4-16",
+        "eagle3-100000-5-1-6", "eagle3-100000-7-1-8",
+    },
     "slower for certain": {
         "AQ-MedAI, EAGLE3, no CUDA graph", "EAGLE3, CUDA graph, 16 draft", "EAGLE3, CUDA graph, 5 draft",
         "EAGLE3, CUDA graph, 5 draft, 2-step", "EAGLE3, no CUDA graph, 16 draft", "EAGLE3, no CUDA graph, 5 draft",
-        "baseline-nograph", "eagle3-d100-3-1-4",
+        "eagle3-1000-3-1-4", "eagle3-2000-3-1-4", "eagle3-2000-x2-3-1-4", "eagle3-100000-1-1-2",
     },
-    "ran with the wrong flag": {
-        "EAGLE flag given for the EAGLE-3 drafter (before the fix)", "eagle-wrong-flag-d100000-3-1-4",
+    "ran with the wrong flag": {"EAGLE flag given for the EAGLE-3 drafter (before the fix)", WRONG},
+    "baselines whose numbers may be used": {"SGLang baseline (no speculation)"} | BASELINES,
+    "more than 2.5 tokens a step with 4 draft tokens": {
+        "eagle3-10000-3-1-4", "eagle3-10000-x2-3-1-4", "eagle3-20000-3-1-4", "eagle3-50000-3-1-4",
+        "eagle3-100000-3-1-4",
     },
-    "baselines whose numbers may be used": {"SGLang baseline (no speculation)", "baseline", "baseline-nograph"},
-    "more than 2.5 tokens a step with 4 draft tokens": {"eagle3-d10000-3-1-4", "eagle3-d100000-3-1-4"},
-    "drafters of 100,000 samples or more": {
-        "eagle-wrong-flag-d100000-3-1-4", "eagle3-d100000-2-1-3", "eagle3-d100000-3-1-4", "eagle3-d100000-3-4-16",
-    },
-    "all runs on one prompt set": {
-        "baseline", "baseline-nograph", "eagle-wrong-flag-d100000-3-1-4", "eagle3-d100-3-1-4", "eagle3-d1000-3-1-4",
-        "eagle3-d10000-3-1-4", "eagle3-d100000-2-1-3", "eagle3-d100000-3-1-4", "eagle3-d100000-3-4-16",
-    },
+    "drafters of 100,000 samples or more": {WRONG} | LARGEST,
+    "all runs on one prompt set": {WRONG} | LARGEST | DRAFTED | BASELINES,
     "memos that said slower": {"memo 2026-06-01: slower"},
 }  # fmt: skip
 
@@ -77,7 +83,7 @@ def test_a_later_memo_says_anew_how_a_run_compares(demo: Session, tmp_path: Path
     from tracker.workflows.report import ReportRequest, write_reports
 
     store = demo.mlflow_store()
-    run = store.load("eagle3-d100000-3-1-4")
+    run = store.load("eagle3-100000-3-1-4")
     session = Session(now=NOW + timedelta(days=1), environ={}, cwd=tmp_path, folder=demo.folder)
     amend_run(AmendRequest(run=run.run_id, validity="invalid", reason="throttled"), session)
     write_reports(ReportRequest(since="7d", experiment="h200-tiny-llama", out=tmp_path), session)

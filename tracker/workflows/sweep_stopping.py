@@ -10,7 +10,7 @@ from tracker.workflows.sweep_history import History, Speed
 
 # One-sided, as three standard deviations of a normal distribution: a sweep asks this many times over.
 _CERTAINTY = 0.99865
-# Between processes of one configuration, where none was started twice: experiments/h200-tiny-llama-clean saw 15 to 24 %
+# Between processes of one configuration, where none was started twice: experiments/h200-tiny-llama saw 14 to 24 %
 # on a model that leaves its GPU idle, large models stay below 2 %.
 _UNKNOWN_SD = 0.10
 _SMALLEST_SD = 0.02
