@@ -21,6 +21,7 @@ from tests.fakes.servers import ENGINE, free_port
 from tracker.domain.record import RunRecord
 from tracker.errors import ServerError
 from tracker.importers import read as read_inputs
+from tracker.load.chat_template import read_chat_template
 from tracker.store import Spool
 from tracker.workflows.session import Session
 from tracker.workflows.sweep import SweepOptions, SweepResult, run_sweep
@@ -52,7 +53,13 @@ class Campaign:
     told: list[str] = field(default_factory=list)
 
     def write(
-        self, servers: str, *, sweep: str = "", baseline: str = "", environment: Mapping[str, str] | None = None
+        self,
+        servers: str,
+        *,
+        sweep: str = "",
+        baseline: str = "",
+        workload: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> Campaign:
         variables = {"PYTHONPATH": str(ENGINE), "FAKE_STEP_MS": "0.2", **(environment or {})}
         table = "\n".join(f"{name} = {json.dumps(value)}" for name, value in variables.items())
@@ -61,7 +68,7 @@ class Campaign:
             f'target = "target"\nstart_port = {free_port()}\nhealth_timeout_s = 20\nstop_grace_s = 2\n{sweep}\n'
             f"[sweep.environment]\n{table}\n{baseline}\n"
             '[sweep.workload]\nprompts = "prompts.jsonl"\noutput_tokens = 16\nwarmup = 1\ntimeout_s = 5\n'
-            f"loads = [{{concurrency = 1, requests = 6}}, {{concurrency = 3, requests = 12}}]\n{servers}"
+            f"loads = [{{concurrency = 1, requests = 6}}, {{concurrency = 3, requests = 12}}]\n{workload}\n{servers}"
         )
         return self
 
@@ -148,6 +155,17 @@ def test_a_record_says_what_ran_on_which_checkpoint_trained_on_what(campaign: Ca
     assert record.workload.prompts == 12
     assert record.hardware is not None
     assert record.hardware.gpu_count == 2
+
+
+def test_a_record_says_in_which_chat_template_and_with_which_thinking_the_prompts_were_sent(campaign: Campaign) -> None:
+    (campaign.folder / "target" / "chat_template.jinja").write_text("<user>{{ messages[0].content }}<model>")
+
+    campaign.write(server("a"), workload='chat_template = "target"\nthinking = false').run()
+
+    workload = campaign.records()["a"].workload
+    assert workload is not None
+    assert workload.template_digest == read_chat_template(campaign.folder / "target").digest
+    assert workload.thinking is False
 
 
 @pytest.mark.slow

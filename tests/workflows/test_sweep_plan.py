@@ -68,6 +68,11 @@ def test_the_built_in_prompts_and_closed_loops_are_the_default(tmp_path: Path) -
         ('[sweep.axes]\nspeed = ["x"]\n', "unknown axis 'speed'"),
         ('batch = "two"\n[[sweep.servers]]\nname = "a"\n', "Expected `int`"),
         ('[sweep.workload]\nprompts = "none.jsonl"\n[[sweep.servers]]\nname = "a"\n', "prompts cannot be read"),
+        ('[sweep.workload]\nthinking = false\n[[sweep.servers]]\nname = "a"\n', "a switch of the chat template"),
+        ('[sweep.workload]\nthinking = "off"\n[[sweep.servers]]\nname = "a"\n', "Expected `bool"),
+        ('[sweep.workload]\nchat_template = "none"\n[[sweep.servers]]\nname = "a"\n', "there is no chat template"),
+        ('[sweep.workload]\nprompts = "random-ids"\ninput_tokens = 8\nvocab_size = 9\nchat_template = "t"\n'
+         '[[sweep.servers]]\nname = "a"\n', "which no chat template is put around"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_advice(tmp_path: Path, sweep: str, words: str) -> None:
@@ -123,6 +128,25 @@ def test_the_digest_changes_with_what_is_served_and_asked_but_not_with_the_port(
     digests = [plan.arms[0].digest(plan.bench) for plan in (first, other_port, other_flag, other_load)]
     assert digests[0] == digests[1]
     assert len(set(digests)) == 3
+
+
+def test_the_chat_template_and_thinking_are_asked_of_every_server_and_are_part_of_the_digest(tmp_path: Path) -> None:
+    (tmp_path / "models" / "t").mkdir(parents=True)
+    (tmp_path / "models" / "t" / "chat_template.jinja").write_text("<user>{{ messages[0].content }}")
+    server = '[[sweep.servers]]\nname = "a"\n'
+    template = f'[sweep.workload]\nchat_template = "models/t"\n{server}'
+    plans = [
+        _read(tmp_path, server),
+        _read(tmp_path, template),
+        _read(tmp_path, template.replace(server, f"thinking = true\n{server}")),
+        _read(tmp_path, template.replace(server, f"thinking = false\n{server}")),
+    ]
+
+    none, told = plans[0].bench.workload(), plans[3].bench.workload()
+    assert (none.template_digest, none.thinking) == (None, None)
+    assert told.template_digest is not None
+    assert told.thinking is False
+    assert len({plan.arms[0].digest(plan.bench) for plan in plans}) == 4
 
 
 @pytest.mark.parametrize(

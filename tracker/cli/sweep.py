@@ -205,6 +205,10 @@ def _asked(plan: SweepPlan) -> str:
     bench = plan.bench
     loads = ", ".join(f"{load.requests} requests at {load}" for load in bench.loads)
     prompts = f"prompts {bench.prompts.name} ({len(bench.prompts.prompts)})"
+    if bench.chat_template is not None:
+        prompts += f" in the chat template of {plan.table.workload.chat_template}"
+    if bench.thinking is not None:
+        prompts += f", thinking {'on' if bench.thinking else 'off'}"
     return f"{loads}; {bench.sampling.max_output_tokens} tokens, {bench.repeats} time(s), {prompts}"
 
 

@@ -68,6 +68,9 @@ class Arm:
             "loads": [[load.concurrency, load.requests] for load in plan.loads],
             "sampling": [plan.sampling.max_output_tokens, plan.sampling.temperature, plan.sampling.ignore_eos],
             "repeats": plan.repeats,
+            # Only where used: a sweep that was begun before these could be written goes on.
+            **({} if plan.chat_template is None else {"chat_template": plan.chat_template.digest}),
+            **({} if plan.thinking is None else {"thinking": plan.thinking}),
         }
         return hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()[:24]
 

@@ -100,6 +100,11 @@ class WorkloadTable:
     """Seconds after which a request has failed."""
     route: str = "auto"
     """`sglang`, `openai`, `openai-chat` or `auto`."""
+    chat_template: str | None = None
+    """Folder of the model whose chat template is put around each prompt, or a Jinja file; relative to the models'
+    folder, else to campaign.toml. None sends prompts as they are; on `openai-chat` the server applies its own."""
+    thinking: bool | None = None
+    """Whether the model is to think before it answers: a switch of the chat template, which decides when None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import msgspec
 
 from tracker.errors import InputError
 from tracker.load.answers import Sampling
+from tracker.load.chat_template import ChatTemplate, read_chat_template
 from tracker.load.prompt_files import BUILT_IN, read_prompts
 from tracker.load.prompts import PromptSet
 from tracker.load.random_prompts import RANDOM_IDS, RANDOM_TEXT, random_ids, random_words
@@ -26,7 +27,7 @@ def read_bench(table: WorkloadTable, *, target: str, models: Path, folder: Path,
         where: campaign.toml, for errors.
 
     Raises:
-        InputError: The prompts cannot be read or made.
+        InputError: The prompts or the chat template cannot be read or made, or nothing would carry the thinking switch.
     """
     loads = tuple(Load(concurrency=item.concurrency, requests=item.requests) for item in table.loads)
     if table.prompts in (RANDOM_IDS, RANDOM_TEXT):
@@ -43,6 +44,8 @@ def read_bench(table: WorkloadTable, *, target: str, models: Path, folder: Path,
         warmup_requests=table.warmup,
         streamed_fraction=table.streamed_fraction,
         route=table.route,
+        chat_template=_chat_template(table, models, folder, where),
+        thinking=_thinking(table, where),
         timeout_s=table.timeout_s,
     )
 
@@ -51,6 +54,29 @@ def _source(prompts: str, models: Path, folder: Path) -> str | Path:
     if prompts == BUILT_IN:
         return prompts
     return next((base / prompts for base in (models, folder) if (base / prompts).is_file()), folder / prompts)
+
+
+def _chat_template(table: WorkloadTable, models: Path, folder: Path, where: str) -> ChatTemplate | None:
+    if table.chat_template is None:
+        return None
+    if table.prompts == RANDOM_IDS:
+        raise InputError(
+            f"prompts = {RANDOM_IDS!r} are token ids, which no chat template is put around",
+            where=where,
+            hint=f"Leave chat_template out, or write prompts = {RANDOM_TEXT!r}.",
+        )
+    path = Path(table.chat_template).expanduser()
+    return read_chat_template(next((base / path for base in (models, folder) if (base / path).exists()), models / path))
+
+
+def _thinking(table: WorkloadTable, where: str) -> bool | None:
+    if table.thinking is not None and table.chat_template is None and table.route != "openai-chat":
+        raise InputError(
+            "thinking is a switch of the chat template, and none is used",
+            where=where,
+            hint='Add chat_template = "MODEL_FOLDER" to [sweep.workload], or route = "openai-chat".',
+        )
+    return table.thinking
 
 
 def _random(table: WorkloadTable, loads: tuple[Load, ...], target: Path, where: str) -> PromptSet:
