@@ -477,6 +477,7 @@ def test_unknown_flags_are_told_before_a_launch_and_mentioned_after_one() -> Non
 
 
 AT_45_MS = {"tpot_ms": Latency(mean_ms=45)}
+AT_26_TOK_S = {**AT_45_MS, "requests_completed": 80, "reported_throughput_tok_s": Reported(value=26)}
 
 
 def _measured(**values: Any) -> tuple[Measurement, ...]:
@@ -492,6 +493,8 @@ def _measured(**values: Any) -> tuple[Measurement, ...]:
         ({"verify_steps": 100, "accepted_drafts": 290}, None),
         ({**AT_45_MS, "reported_throughput_tok_s": Reported(value=26)}, "THROUGHPUT_ABOVE_LATENCY_LIMIT"),
         ({**AT_45_MS, "reported_throughput_tok_s": Reported(value=22)}, None),
+        ({**AT_26_TOK_S, "extra": {"streamed_requests": 4.0}}, None),
+        ({**AT_26_TOK_S, "extra": {"streamed_requests": 80.0}}, "THROUGHPUT_ABOVE_LATENCY_LIMIT"),
     ],
 )  # fmt: skip
 def test_figures_that_cannot_be_true_at_once(values: dict[str, Any], code: str | None) -> None:

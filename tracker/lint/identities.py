@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from tracker.domain.finding import Finding
@@ -18,7 +19,7 @@ class Identities:
 
     One verify step yields at most steps + 1 tokens. Acceptance that is perfect at every position, or a length at its
     very maximum, is as suspicious as none at all: NaN logits accept everything. A client's output rate cannot exceed
-    its streams times 1000 / TPOT.
+    its streams times 1000 / TPOT, where that is the TPOT of all its answers and not of a streamed sample.
 
     Sources: a public consistency checker, re-derived; NVIDIA TensorRT-LLM pull request 5146 (NaN logits:
     1 or the maximum); vllm-ascend issue 12890 (26 tok/s at 45 ms per token on one stream).
@@ -65,7 +66,7 @@ def _length(subject: Subject, cell: Measurement, most: int | None) -> Iterator[F
 def _throughput(cell: Measurement) -> Iterator[Finding]:
     rate, tpot = cell.output_throughput_tok_s, cell.tpot_ms
     slowest = None if tpot is None else (tpot.mean_ms if tpot.mean_ms is not None else tpot.median_ms)
-    if rate is None or not slowest or cell.concurrency is None:
+    if rate is None or not slowest or cell.concurrency is None or _is_sample(cell):
         return
     limit = cell.concurrency * 1000 / slowest
     if rate > _SLACK * limit:
@@ -77,6 +78,11 @@ def _throughput(cell: Measurement) -> Iterator[Finding]:
             fix="Ask how the throughput was computed, and how many streams really ran.",
             confidence="medium",
         )
+
+
+def _is_sample(cell: Measurement) -> bool:
+    """Return whether latencies are those of a streamed sample: its pace bounds nothing that all answers did."""
+    return cell.extra.get("streamed_requests", math.inf) < (cell.requests_completed or 0)
 
 
 RULE = Identities()
