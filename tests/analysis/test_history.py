@@ -87,6 +87,25 @@ def test_a_collapse_of_acceptance_is_no_speed_problem_and_names_what_changed() -
     assert "engine version 0.5.9 to 0.5.10" in found.message
 
 
+def test_another_launch_prefix_is_named_beside_a_change_where_both_are_known() -> None:
+    def pinned(prefix: str | None) -> dict[str, str]:
+        return {} if prefix is None else {"sweep.launch_prefix": prefix}
+
+    def told(before: str | None, after: str | None) -> str:
+        runs = [
+            StoredRun(
+                run_id=item.run_id, record=item.record.replace(tags=pinned(after if item.run_id >= "mtp 6" else before))
+            )
+            for item in dependency_bump()
+        ]
+        (found,) = changes(*runs)
+        return found.message
+
+    assert "launch prefix none to taskset -c 0-3" in told("none", "taskset -c 0-3")
+    assert "launch prefix" not in told(None, "taskset -c 0-3")
+    assert "launch prefix" not in told("none", "none")
+
+
 def test_an_annotated_change_is_explained_and_raises_no_alarm() -> None:
     (found,) = changes(*dependency_bump(tags={"change": "kernel package 0.4.1"}))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracker.errors import InputError
+from tracker.workflows.sweep_argv import launch_prefix, split_words
 from tracker.workflows.sweep_check import check_all
 from tracker.workflows.sweep_estimate import estimate
 from tracker.workflows.sweep_plan import SweepPlan, read_sweep
@@ -109,6 +110,19 @@ def test_a_hub_id_or_another_machines_path_is_left_alone(tmp_path: Path, sweep: 
     plan = _read(tmp_path, f'{sweep}[[sweep.servers]]\nname = "a"\ndrafter = "{path}"\nalgorithm = "NGRAM"\n')
 
     assert check_all(plan)[0].refused_by == ()
+
+
+@pytest.mark.parametrize(
+    ("launch", "prefix"),
+    [
+        ("python3 -m sglang.launch_server", "none"),
+        ("taskset -c 0-3 python3 -m sglang.launch_server", "taskset -c 0-3"),
+        ("numactl --cpunodebind=0 vllm serve", "numactl --cpunodebind=0"),
+        ("./serve.sh", None),
+    ],
+)
+def test_what_pins_or_wraps_a_server_is_told_from_its_program(launch: str, prefix: str | None) -> None:
+    assert launch_prefix(split_words(launch)) == prefix
 
 
 def test_a_campaign_without_a_sweep_is_an_error_with_advice(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ def test_the_command_is_recorded_with_its_prefix_and_its_forcing_variables(tmp_p
 
     record = _swept(tmp_path, f'{SERVER}shape = "3-4-16"\nsimulated_accept_length = 2\n')["a"].record
 
+    assert record.tags["sweep.launch_prefix"] == "env FAKE_STEP_MS=0.4"
     assert record.server is not None
     assert record.server.argv is not None
     assert record.server.argv[:5] == ("env", "FAKE_STEP_MS=0.4", sys.executable, "-m", "sglang.launch_server")

@@ -35,6 +35,7 @@ def differing_facts(first: RunRecord, second: RunRecord) -> tuple[str, ...]:
                 "chat template",
                 *_pair(first, second, lambda record: record.workload and record.workload.template_digest),
             ),
+            ("launch prefix", *_pair(first, second, lambda record: record.tags.get("sweep.launch_prefix"))),
         )
         if before is not None and after is not None and before != after
     ]

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tracker.domain.redaction import redact_argv
 from tracker.engines import engines
 from tracker.errors import InputError
 from tracker.workflows.sweep_tables import ServerTable, Words
@@ -32,6 +33,13 @@ def split_words(words: Words) -> tuple[str, ...]:
 def engine_of(launch: tuple[str, ...]) -> str | None:
     """Return the engine that a launch command starts, prefixes such as `taskset` included; None when not known."""
     return next((engine.name for engine in engines() if engine.claims_argv(launch)), None)
+
+
+def launch_prefix(launch: tuple[str, ...]) -> str | None:
+    """Return what stands before the engine's program (`taskset -c 0-3`), secrets removed; None when not known."""
+    spans = (engine.launch_span(launch) for engine in engines())
+    span = next((span for span in spans if span is not None), None)
+    return None if span is None else " ".join(redact_argv(launch[: span[0]])) or "none"
 
 
 def model_words(launch: tuple[str, ...], target: str) -> tuple[str, ...]:

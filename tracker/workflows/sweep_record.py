@@ -30,6 +30,7 @@ from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.files import write_all
 from tracker.workflows.server_sources import ServerFacts
 from tracker.workflows.session import Session
+from tracker.workflows.sweep_argv import launch_prefix, split_words
 from tracker.workflows.sweep_check import as_intended, config_of, local_folder
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 
@@ -177,12 +178,14 @@ def _server_facts(outcome: Outcome) -> ServerFacts:
 
 
 def _launcher_tags(plan: SweepPlan) -> dict[str, str]:
-    """Return how servers were started, where that is more than a process of this machine."""
+    """Return how servers were started: what pins or wraps them changes their speed and is no flag of theirs."""
     table = plan.table
+    prefix = launch_prefix(split_words(table.launch))
+    tags = {} if prefix is None else {"sweep.launch_prefix": prefix}
     if table.launcher == "local":
-        return {}
+        return tags
     template = {} if table.template is None else {"sweep.template": clean_text(table.template)}
-    return {"sweep.launcher": table.launcher, **template}
+    return {**tags, "sweep.launcher": table.launcher, **template}
 
 
 def drafter_of(arm: Arm, plan: SweepPlan) -> Checkpoint | None:
