@@ -42,6 +42,7 @@ def test_the_plan_names_servers_checks_time_and_gpu_hours_and_starts_nothing(cli
     assert "refused: ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in done.out
     assert "GPU-hours" in done.out
     assert "--speculative-algorithm EAGLE3" in done.err
+    assert "no [sweep.baseline]" in done.err
     assert not (campaign / "out").exists()
 
 
@@ -53,6 +54,18 @@ def test_the_plan_as_json_is_for_programs(cli: Cli, campaign: Path) -> None:
     assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in plan["servers"][0]["findings"]
     assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" not in plan["servers"][0]["refused_by"]
     assert plan["expected"]["total_s"] >= 0
+
+
+def test_the_plan_of_some_servers_only_shows_and_counts_those(cli: Cli, campaign: Path) -> None:
+    arguments = ["sweep", campaign, "--plan", "--allow", "ALGO_MISMATCH_EAGLE_FOR_EAGLE3"]
+    file = campaign / "campaign.toml"
+    servers = file.read_text()
+    file.write_text(servers + '[[sweep.servers]]\nname = "plain"\n')
+
+    plans = [json.loads(cli(*arguments, "--json", *only).out) for only in ([], ["--only", "plain"])]
+
+    assert [[item["name"] for item in plan["servers"]] for plan in plans] == [["wrong", "plain"], ["plain"]]
+    assert plans[0]["expected"]["total_s"] == 2 * plans[1]["expected"]["total_s"]
 
 
 @pytest.mark.parametrize(

@@ -276,6 +276,11 @@ def test_a_server_that_crashes_under_load_is_suspect_or_invalid_never_ok(campaig
     assert one.output_throughput_tok_s is not None
     assert three.output_throughput_tok_s is None
     assert records["good"].validity == "ok"
+    (told,) = [line for line in campaign.told if line.startswith("later: ") and "tok/s" in line]
+    assert "requests failed; the server failed while it was measured (crash" in told
+    # Both died, so both are asked again.
+    again = campaign.run(retry_failed=True)
+    assert {record.name for record in again.records if record.role == "candidate"} == {"at-once", "later"}
 
 
 @pytest.mark.slow
@@ -328,7 +333,7 @@ def test_a_budget_too_short_begins_nothing_and_says_what_is_left(campaign: Campa
 
     assert result.records == ()
     assert result.left == ("a",)
-    assert "no time for another batch" in campaign.told[-1]
+    assert "no time for another batch: it takes about 100 s, and 50 s are left" in campaign.told[-1]
 
 
 def test_a_baseline_that_does_not_come_up_is_an_error_and_leaves_no_server(campaign: Campaign) -> None:
@@ -391,7 +396,12 @@ def test_a_signal_to_the_command_ends_every_server_and_the_next_call_goes_on(
     assert _left_over(campaign) == []
     file = campaign.folder / "campaign.toml"
     file.write_text(file.read_text().replace('FAKE_STEP_MS = "8"', 'FAKE_STEP_MS = "0.2"'))
-    assert set(campaign.records()) <= {"a", "b", "baseline-1"}
+    assert campaign.run().left == ()
+    records = campaign.records()
+    assert {"a", "b"} <= set(records) <= {"a", "b", "baseline-1", "baseline-2"}
+    for name in "ab":
+        assert records[name].validity == "ok"
+        assert [cell.requests_completed for cell in records[name].pooled()] == [6, 12]
 
 
 @pytest.mark.slow
@@ -425,6 +435,9 @@ def test_killing_the_command_leaves_no_server(campaign: Campaign) -> None:
     while _left_over(campaign) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert _left_over(campaign) == []
+    result = campaign.run()
+    assert result.left == ()
+    assert campaign.records()["a"].validity == "ok"
 
 
 def _command(campaign: Campaign) -> subprocess.Popen[str]:

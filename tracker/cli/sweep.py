@@ -79,7 +79,9 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
     if options["adaptive"] is None:
         options["adaptive"] = options["budget"] is not None
     if plan_only:
-        checks = check_all(plan, allow=options["allow"])
+        only = options["only"]
+        found = check_all(plan, allow=options["allow"])
+        checks = tuple(item for item in found if not only or item.arm.is_baseline or item.arm.name in only)
         ranking = _ranking(plan, checks, options) if options["adaptive"] else None
         _print_plan(plan, checks, estimate(plan, checks), ranking, as_json=options["as_json"])
         ctx.exit(LINT_EXIT if any(item.refused_by for item in checks) else 0)
@@ -178,6 +180,10 @@ def _print_plan(
             _print.findings(shown)
     for sentence in sorted({sentence for item in checks for sentence in item.unseen}):
         click.echo(sentence, err=True)
+    if plan.baseline is None:
+        click.echo(
+            "no [sweep.baseline]: a speedup will need a plain server's run that is in this campaign already", err=True
+        )
     click.echo(f"asked of each: {_asked(plan)}")
     hours = expected.gpu_hours
     click.echo(

@@ -23,7 +23,7 @@ from tracker.workflows.sweep_fleet import Tell, Up
 from tracker.workflows.sweep_history import keep_record
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 from tracker.workflows.sweep_record import Outcome, keep, to_logged
-from tracker.workflows.sweep_state import Done, SweepState
+from tracker.workflows.sweep_state import Done, Status, SweepState
 
 SERVERS_FOLDER = "servers"
 # A process that has stopped answering is given this long to be seen ending.
@@ -122,8 +122,10 @@ class SweepLog:
             self.state.save()
         else:
             stopped = outcome.tags.get("sweep.stopped_early")
-            reason = None if stopped is None else f"stopped early: {stopped}"
-            done = Done(name=outcome.arm.name, status="measured", reason=reason, took_s=took_s)
+            reason = outcome.suspect if stopped is None else f"stopped early: {stopped}"
+            # What a server did before it died is kept, and --retry-failed asks it again.
+            status: Status = "measured" if outcome.suspect is None else "failed"
+            done = Done(name=outcome.arm.name, status=status, reason=reason, took_s=took_s)
             self._finish(outcome.arm, record, done)
 
     def measured_baseline(self, outcome: Outcome) -> None:
@@ -205,4 +207,9 @@ def _summary(record: RunRecord) -> str:
         speed = "?" if cell.output_throughput_tok_s is None else f"{cell.output_throughput_tok_s:,.1f}"
         length = "" if cell.accept_length is None else f" ({cell.accept_length:.3f})"
         parts.append(f"{speed} tok/s{length} at {cell.concurrency}")
-    return f"{record.name}: {', '.join(parts)}"
+    failed = sum(cell.requests_failed or 0 for cell in record.pooled())
+    doubts = [
+        *([f"{failed} request{'' if failed == 1 else 's'} failed"] if failed else []),
+        *([record.validity_reason] if record.validity == "suspect" and record.validity_reason else []),
+    ]
+    return "; ".join([f"{record.name}: {', '.join(parts)}", *doubts])

@@ -292,10 +292,16 @@ class SweepRun:
         needed_s = 2 * (self._state.slowest_s() or 0.0)
         if starting:
             needed_s += self._plan.table.start_estimate_s if self._state.start_s is None else self._state.start_s
-        if time.monotonic() - self._begun_s + needed_s <= budget_s:
+        left_s = budget_s - (time.monotonic() - self._begun_s)
+        if needed_s <= left_s:
             return False
         if tell:
-            self._tell(f"the budget leaves no time for another {'batch' if starting else 'server'}")
+            what = "batch" if starting else "server"
+            self._tell(
+                f"the budget leaves no time for another {what}: it takes about {needed_s:.0f} s, "
+                f"and {left_s:.0f} s are left"
+                + (" ([sweep] start_estimate_s)" if starting and self._state.start_s is None else "")
+            )
         return True
 
 
