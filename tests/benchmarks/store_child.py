@@ -21,6 +21,9 @@ from tracker.workflows.session import Session
 
 def main(what: str, uri: str, folder: str, count: str) -> None:
     """Do it."""
+    if what == "search_runs":
+        # A page of fluent search_runs can take longer than the 30 s that tracker allows a request.
+        os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = "600"
     configure_mlflow(os.environ)
     nights = int(count) // many_runs.RUNS_A_NIGHT
     now = many_runs.FIRST_NIGHT + timedelta(days=nights, hours=8)

@@ -369,9 +369,8 @@ def test_a_half_written_run_of_another_content_is_replaced(
 
 
 def test_what_is_new_is_found_among_many_and_an_old_run_amended_since_is_not_new(
-    sqlite_store: MlflowStore, make_run: MakeRun, experiment: str, monkeypatch: pytest.MonkeyPatch
+    sqlite_store: MlflowStore, make_run: MakeRun, experiment: str
 ) -> None:
-    monkeypatch.setattr("tracker.store.mlflow_read.NEWEST_PAGES", (1, 2))
     moments = [samples.LOGGED_AT + timedelta(hours=hour) for hour in range(7)]
     ids = [
         sqlite_store.save(make_run(f"hour {hour}", provenance=samples.provenance(logged_at=moment)))

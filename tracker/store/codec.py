@@ -108,7 +108,7 @@ def content_digest(run: LoggedRun) -> str:
     Empty and default values do not count, so that a field added later leaves old digests as they are.
     """
     # Through bytes and back: `1` and `1.0` in a field of floats are one value and must give one digest.
-    run = decode_logged_run(_encode(run), where=run.record.record_id)
+    run = _through_bytes(run)
     record = {key: value for key, value in _sparse(run.record).items() if key not in NOT_CONTENT}
     record["provenance"] = {
         key: value for key, value in record["provenance"].items() if key in PROVENANCE_CONTENT and value is not None
@@ -142,14 +142,28 @@ def _written(value: Any) -> bytes:
 
 
 def _encode(value: Any) -> bytes:
+    quick = _quickly(value)
+    return _dump(_plain(value)) if quick is None else quick[0]
+
+
+def _through_bytes(run: LoggedRun) -> LoggedRun:
+    quick = _quickly(run)
+    return decode_logged_run(_encode(run), where=run.record.record_id) if quick is None else quick[1]
+
+
+def _quickly(value: T) -> tuple[bytes, T] | None:
+    """Return a value as JSON and read back; None where JSON cannot hold it as it is.
+
+    NaN, infinity and broken Unicode do not come back equal, or not at all.
+    """
     try:
         content = _written(value)
-        # What JSON cannot hold (NaN, infinity, broken Unicode) does not come back equal, or not at all.
-        if FLOAT_KEY.encode() not in content and _decoder(cast("Any", type(value))).decode(content) == value:
-            return content
+        if FLOAT_KEY.encode() not in content:
+            back: T = _decoder(cast("Any", type(value))).decode(content)
+            return (content, back) if back == value else None
     except (msgspec.MsgspecError, UnicodeError):
         pass
-    return _dump(_plain(value))
+    return None
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -80,8 +80,14 @@ def measurements_csv(record: RunRecord) -> bytes:
 
 def server_args(server: ServerConfig) -> bytes:
     """Return everything recorded about the server's flags as JSON that people can read."""
-    content = json.dumps(dataclasses.asdict(server), indent=1, sort_keys=True, ensure_ascii=False, default=dict)
+    fields = {field.name: getattr(server, field.name) for field in dataclasses.fields(server)}
+    content = json.dumps(fields, indent=1, sort_keys=True, ensure_ascii=False, default=_shown)
     return f"{content}\n".encode("utf-8", "backslashreplace")
+
+
+def _shown(value: Any) -> Any:
+    """Return a mapping or a dataclass as a dictionary, for JSON."""
+    return dict(value) if isinstance(value, Mapping) else dataclasses.asdict(value)
 
 
 def _row(cell: Measurement) -> dict[str, Any]:

@@ -1,16 +1,18 @@
-"""Many artifacts at once: read from the disk, or asked of the server by several threads."""
+"""Many artifacts at once: on the disk itself, or through the server by several threads."""
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 # A server with two workers answers 8 at once as fast as 16 (measured: 5 ms a file on two cores, 7 ms one by one).
 THREADS = 8
+UPLOADS = 4
 RUN_FOLDER = "artifacts"
 RUN_ID_LENGTH = 32
 
@@ -60,6 +62,44 @@ def fetch(client: Any, places: Mapping[str, str], name: str) -> dict[str, bytes]
             got = threads.map(lambda run_id: _download(client, run_id, far[run_id], name, Path(folder)), far)
             found |= {run_id: content for run_id, content in got if content is not None}
     return {run_id: found[run_id] for run_id in places if run_id in found}
+
+
+@contextlib.contextmanager
+def uploading(client: Any, uri: str, files: Mapping[str, bytes]) -> Iterator[None]:
+    """Write files by their paths into a run's artifacts; a server takes several at once, and other requests meanwhile.
+
+    MLflow's own way asks for the run first, copies every file once more, and sends one after the other (3.17).
+
+    Args:
+        client: MlflowClient.
+        uri: Artifact URI of the run, as MLflow gave it.
+        files: Content by path.
+
+    Raises:
+        MlflowException: The server refuses.
+        OSError: The disk is full, or the folder cannot be written.
+    """
+    near = local_folder(uri)
+    if near is not None:
+        _write(near, files)
+        yield
+        return
+    repository = _repository(client, uri)
+    with tempfile.TemporaryDirectory(prefix="tracker-") as name, ThreadPoolExecutor(UPLOADS) as threads:
+        folder = Path(name)
+        _write(folder, files)
+        parents = {path: str(parent) if str(parent := PurePosixPath(path).parent) != "." else None for path in files}
+        sent = [threads.submit(repository.log_artifact, str(folder / path), parents[path]) for path in files]
+        yield
+        for one in sent:
+            one.result()  # raises what a thread raised
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for path, content in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
 
 
 def _read_near(places: Mapping[str, str], name: str) -> Iterable[tuple[str, bytes]]:

@@ -327,9 +327,11 @@ class MlflowStore:
         run_id = mlflow_once.resumable(
             client, half_written, record_sha256=prepared.tags[mlflow_write.RECORD_SHA256], experiment_id=number
         )
+        artifact_uri = None
         if run_id is None:
-            run_id = mlflow_write.create(client, prepared, number)
-        mlflow_write.write(client, prepared, run_id, experiment)
+            info = mlflow_write.create_run(client, prepared, number).info
+            run_id, artifact_uri = str(info.run_id), str(info.artifact_uri)
+        mlflow_write.write(client, prepared, run_id, experiment, artifact_uri=artifact_uri)
         if not mlflow_once.has_copies(client, run.record.record_id, run_id, [number]):
             return run_id
         stored = mlflow_once.settle(client, run.record.record_id, [number], content_sha256=content, own=run_id)

@@ -11,6 +11,7 @@ from typing import Any
 from tracker.domain.record import LoggedRun, RunRecord
 from tracker.store.mlflow_artifacts import RECORD, artifacts
 from tracker.store.mlflow_drafters import drafter_model
+from tracker.store.mlflow_fetch import uploading
 from tracker.store.mlflow_names import MAX_DATASET_NAME, shortened
 from tracker.store.mlflow_note import note
 from tracker.store.mlflow_projection import CHANGED_AT, SUMMARY, MetricValue, Projection, project, written_at
@@ -64,22 +65,33 @@ def prepare(run: LoggedRun, *, content_sha256: str, decision_concurrency: int | 
 
 def create(client: Any, prepared: Prepared, experiment_id: str) -> str:
     """Return the id of a new, still incomplete run."""
-    created = client.create_run(
+    return str(create_run(client, prepared, experiment_id).info.run_id)
+
+
+def create_run(client: Any, prepared: Prepared, experiment_id: str) -> Any:
+    """Return a new, still incomplete run."""
+    return client.create_run(
         experiment_id,
         start_time=started_ms(prepared.run.record),
         tags=prepared.tags,
         run_name=prepared.projection.run_name,
     )
-    return str(created.info.run_id)
 
 
-def write(client: Any, prepared: Prepared, run_id: str, experiment: Any) -> None:
+def write(client: Any, prepared: Prepared, run_id: str, experiment: Any, *, artifact_uri: str | None = None) -> None:
     """Write everything into a run and finish it. Writing the same again over a half-written run does no harm.
 
     The mark that the run is complete travels as a tag of the one batch, which comes last: within a batch MLflow's
     stores write parameters, metrics and tags in this order (3.17, `SqlAlchemyStore.log_batch`; the crash tests prove
     it). What does not fit into one request is split by the client, and then the mark is a call of its own. With it goes
     the time of this moment: whoever has read all changes up to a moment finds what became visible since.
+
+    Args:
+        client: MlflowClient.
+        prepared: The run.
+        run_id: Where to write it.
+        experiment: MLflow's experiment, freshly read.
+        artifact_uri: Where the run's artifacts are, when known; else MLflow is asked.
     """
     from mlflow.entities import Param, RunTag
 
@@ -87,8 +99,12 @@ def write(client: Any, prepared: Prepared, run_id: str, experiment: Any) -> None
     is_training = record.kind == "training"
     model_id = drafter_model(client, record, experiment, source_run_id=run_id if is_training else None)
     dataset = dataset_of(record)
-    link(client, record, run_id, model_id, dataset)
-    log_files(client, run_id, prepared.files)
+    if artifact_uri is None:
+        link(client, record, run_id, model_id, dataset)
+        log_files(client, run_id, prepared.files)
+    else:
+        with uploading(client, artifact_uri, prepared.files):
+            link(client, record, run_id, model_id, dataset)
     metrics = [_metric(value, record, model_id, dataset) for value in prepared.projection.metrics]
     params = [Param(key, value) for key, value in prepared.projection.params.items()]
     tags = [] if model_id is None else [RunTag(MODEL_ID, model_id)]

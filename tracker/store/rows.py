@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+from functools import cache
 from typing import Any
 
 from tracker.domain.measurement import RequestRow
@@ -65,6 +66,7 @@ def decode_rows(content: bytes, *, where: str = "requests.parquet") -> tuple[Req
     return tuple(_row(values) for values in table.to_pylist())
 
 
+@cache
 def _schema() -> Any:
     import pyarrow as pa
 
