@@ -128,6 +128,15 @@ def test_what_goes_wrong_is_named_with_advice(tmp_path: Path, command: str, word
     assert hint in (caught.value.hint or "")
 
 
+def test_a_benchmark_that_is_not_there_costs_no_start(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, "no-such-benchmark {url} {out}")
+
+    with pytest.raises(InputError, match="there is no program 'no-such-benchmark'"):
+        _swept(tmp_path, plan)
+
+    assert not list((tmp_path / "out").glob("logs/*"))
+
+
 def test_a_benchmark_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     marker = tmp_path / "still"
     (tmp_path / "loop.py").write_text(

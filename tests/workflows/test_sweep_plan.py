@@ -55,6 +55,21 @@ def test_the_built_in_prompts_and_closed_loops_are_the_default(tmp_path: Path) -
     assert plan.bench.sampling.ignore_eos
 
 
+OUT_OF_RANGE = [
+    ("concurrencies = [0]", r"workload\.concurrencies\[0\]|workload\.concurrencies\[\.\.\.\]"),
+    ("concurrencies = []", "length >= 1"),
+    ("loads = [{concurrency = 0, requests = 1}]", "concurrency"),
+    ("loads = [{concurrency = 1, requests = 0}]", "requests"),
+    ("output_tokens = 0", "output_tokens"),
+    ("repeats = 0", "repeats"),
+    ("warmup = -1", "warmup"),
+    ("temperature = -0.1", "temperature"),
+    ("streamed_fraction = 5", "streamed_fraction"),
+    ("timeout_s = 0", "timeout_s"),
+    ('route = "sgl"', "Invalid enum value 'sgl'"),
+]
+
+
 @pytest.mark.parametrize(
     ("sweep", "words"),
     [
@@ -69,6 +84,14 @@ def test_the_built_in_prompts_and_closed_loops_are_the_default(tmp_path: Path) -
         ('[sweep.axes]\nspeed = ["x"]\n', "unknown axis 'speed'"),
         ('batch = "two"\n[[sweep.servers]]\nname = "a"\n', "Expected `int`"),
         ('[sweep.workload]\nprompts = "none.jsonl"\n[[sweep.servers]]\nname = "a"\n', "prompts cannot be read"),
+        ('launch = "python3 \'x"\n[[sweep.servers]]\nname = "a"\n', "launch = .*No closing quotation"),
+        ('launch = ""\n[[sweep.servers]]\nname = "a"\n', "launch names no program"),
+        ('command = " "\n[[sweep.servers]]\nname = "a"\n', "command names no program"),
+        ('[[sweep.servers]]\nname = "a"\nflags = "--x \'y"\n', "servers.flags = .*No closing quotation"),
+        ('[sweep.axes]\nflags = ["--x \'y"]\n', "axes.flags = .*No closing quotation"),
+        ('batch = 0\n[[sweep.servers]]\nname = "a"\n', r"Expected `int` >= 1 - at `\$\.batch`"),
+        ('start_port = 700000\n[[sweep.servers]]\nname = "a"\n', r"<= 65535 - at `\$\.start_port`"),
+        *((f'[sweep.workload]\n{line}\n[[sweep.servers]]\nname = "a"\n', words) for line, words in OUT_OF_RANGE),
         ('[sweep.workload]\nthinking = false\n[[sweep.servers]]\nname = "a"\n', "a switch of the chat template"),
         ('[sweep.workload]\nthinking = "off"\n[[sweep.servers]]\nname = "a"\n', "Expected `bool"),
         ('[sweep.workload]\nchat_template = "none"\n[[sweep.servers]]\nname = "a"\n', "there is no chat template"),

@@ -34,6 +34,20 @@ class CommandResult:
     """Its result, texts removed, and what it printed, to be kept with the server's other files."""
 
 
+def refuse_missing(template: str, where: str) -> None:
+    """Refuse a benchmark that is not on this machine, before a server is started for it.
+
+    Raises:
+        InputError: Its program is not found.
+    """
+    program = shlex.split(template)[0]
+    if shutil.which(program) is None:
+        raise InputError(
+            f"[sweep] command cannot be run: there is no program {program!r} here", where=where,
+            hint="Correct its path, or install it.",
+        )  # fmt: skip
+
+
 def run_command(template: str, url: str, name: str, out: Path, tell: Tell, *, timeout_s: float) -> CommandResult:
     """Run a benchmark against one server and return what is in the file or folder that it wrote.
 

@@ -13,7 +13,7 @@ from tracker.workflows.bench_measure import OnProgress, measure
 from tracker.workflows.bench_measured import Measured
 from tracker.workflows.sweep_baseline import BaselineSegment, throughputs
 from tracker.workflows.sweep_check import Checked, check_all
-from tracker.workflows.sweep_command import CommandResult, run_command
+from tracker.workflows.sweep_command import CommandResult, refuse_missing, run_command
 from tracker.workflows.sweep_fleet import Fleet, Up
 from tracker.workflows.sweep_history import Speed, history_of, kept_records
 from tracker.workflows.sweep_log import Place, SweepLog
@@ -68,8 +68,11 @@ class SweepRun:
 
         Raises:
             ServerError: The baseline is refused, does not come up or goes away.
+            InputError: The user's own benchmark is not on this machine.
             KeyboardInterrupt: Ctrl-C.
         """
+        if self._plan.table.command is not None:
+            refuse_missing(self._plan.table.command, self._plan.where)
         for item in check_all(self._plan, allow=self._options.allow):
             if self._options.only and not item.arm.is_baseline and item.arm.name not in self._options.only:
                 continue

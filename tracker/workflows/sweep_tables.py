@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from tracker.errors import InputError
 from tracker.load.prompt_files import BUILT_IN
 from tracker.workflows.did_you_mean import advice
 
 Words = str | tuple[str, ...]
+Count = Annotated[int, Meta(ge=1)]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+Seconds = Annotated[float, Meta(gt=0)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +58,7 @@ class BaselineTable:
     """Further variables."""
     resident: bool = False
     """Stay up, idle, beside each server and be measured before and after it; False starts it anew."""
-    every: int = 1
+    every: Count = 1
     """Candidates between two measurements of a baseline that is not resident; 1 is A B A B."""
     allow: tuple[str, ...] = ()
     """As for a server."""
@@ -63,9 +68,9 @@ class BaselineTable:
 class LoadTable:
     """One entry of `loads`."""
 
-    concurrency: int
+    concurrency: Count
     """Streams in flight."""
-    requests: int
+    requests: Count
     """Requests in one pass."""
 
 
@@ -80,25 +85,25 @@ class WorkloadTable:
     """Length of random prompts: token ids, or words."""
     vocab_size: int | None = None
     """Random ids are below this; what the target's config.json says when None."""
-    concurrencies: tuple[int, ...] = (1,)
+    concurrencies: Annotated[tuple[Count, ...], Meta(min_length=1)] = (1,)
     """Levels of load, each over all prompts; `loads` says more."""
     loads: tuple[LoadTable, ...] = ()
     """Levels of load with a number of requests each; instead of `concurrencies`."""
-    output_tokens: int = 256
+    output_tokens: Count = 256
     """Length limit of an answer."""
-    temperature: float = 0.0
+    temperature: Annotated[float, Meta(ge=0)] = 0.0
     """Sampling temperature."""
     ignore_eos: bool = True
     """Generate to the limit regardless of end-of-sequence."""
-    repeats: int = 1
+    repeats: Count = 1
     """Passes per load."""
-    warmup: int = 4
+    warmup: Annotated[int, Meta(ge=0)] = 4
     """Requests before the first pass."""
-    streamed_fraction: float = 0.0
+    streamed_fraction: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """Share of requests that are streamed for the time to the first token."""
-    timeout_s: float = 300.0
+    timeout_s: Seconds = 300.0
     """Seconds after which a request has failed."""
-    route: str = "auto"
+    route: Literal["auto", "sglang", "openai", "openai-chat"] = "auto"
     """`sglang`, `openai`, `openai-chat` or `auto`."""
     chat_template: str | None = None
     """Folder of the model whose chat template is put around each prompt, or a Jinja file; relative to the models'
@@ -113,7 +118,7 @@ class SweepTable:
 
     launch: Words = ("python3", "-m", "sglang.launch_server")
     """How the engine is started, before its flags."""
-    target: str
+    target: Annotated[str, Meta(min_length=1)]
     """Target model: a path relative to the models' folder, or a Hub id."""
     flags: Words = ()
     """Flags of every server."""
@@ -127,23 +132,23 @@ class SweepTable:
     """Options of the launcher `slurm`, for submitit: `slurm_partition`, `gpus_per_node`, `timeout_min`, ..."""
     host: str = "127.0.0.1"
     """Where servers listen and are reached; `0.0.0.0` for the launcher `slurm`, which reaches them by node."""
-    start_port: int = 31_000
+    start_port: Port = 31_000
     """First port tried."""
-    batch: int = 1
+    batch: Count = 1
     """Servers started together; one at a time is measured, the others idle. More than 1 saves start-up time only."""
-    health_timeout_s: float = 600.0
+    health_timeout_s: Seconds = 600.0
     """Seconds a server may take to come up."""
-    stop_grace_s: float = 15.0
+    stop_grace_s: Annotated[float, Meta(ge=0)] = 15.0
     """Seconds a server may take to end before it is killed."""
-    start_estimate_s: float = 90.0
+    start_estimate_s: Annotated[float, Meta(ge=0)] = 90.0
     """Expected seconds to start a batch, for the plan."""
-    stream_tok_s_estimate: float = 50.0
+    stream_tok_s_estimate: Annotated[float, Meta(gt=0)] = 50.0
     """Expected output tokens per second of one stream, for the plan."""
     command: str | None = None
     """Your own benchmark instead of ours: `{url}`, `{name}`, `{out}` (its result file)."""
-    command_timeout_s: float = 3600.0
+    command_timeout_s: Seconds = 3600.0
     """Seconds after which it is ended and its server counts as failed."""
-    command_estimate_s: float = 300.0
+    command_estimate_s: Annotated[float, Meta(ge=0)] = 300.0
     """Expected seconds of one run of it, for the plan."""
     processes: int = 1
     """Times that each server is started and measured; the further ones come after all first ones."""
@@ -174,7 +179,33 @@ def read_table(tree: Mapping[str, Any], where: str) -> SweepTable:
     if unknown is not None:
         path, key, fields = unknown
         raise InputError(f"unknown key {key!r} at [{path}]", where=where, hint=advice(key, fields))
+    _check_words(table, where)
     return table
+
+
+def _check_words(table: SweepTable, where: str) -> None:
+    """Refuse what a shell could not split either, and what starts nothing.
+
+    Raises:
+        InputError: Names the key.
+    """
+    entries: list[tuple[str, Words | float | None]] = [
+        ("launch", table.launch),
+        ("flags", table.flags),
+        ("command", table.command),
+        ("baseline.flags", None if table.baseline is None else table.baseline.flags),
+        *(("servers.flags", server.flags) for server in table.servers),
+        *(("axes.flags", value) for value in table.axes.get("flags", ())),
+    ]
+    for key, words in entries:
+        try:
+            found = shlex.split(words) if isinstance(words, str) else words
+        except ValueError as error:
+            raise InputError(
+                f"{key} = {words!r}: {error}", where=where, hint="Close the quotation, or write a list of words."
+            ) from error
+        if key in ("launch", "command") and found is not None and not found:
+            raise InputError(f"{key} names no program", where=where, hint="Write the command, or leave the key out.")
 
 
 def _unknown(given: Any, known: Any, path: str) -> tuple[str, str, tuple[str, ...]] | None:
