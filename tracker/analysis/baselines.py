@@ -39,7 +39,7 @@ def references(
         plain = [item for item in observations if not item.speculative and item.contends and item.concurrency == load]
         eligible = [item for item in plain if wanted is None or item.run_id == wanted]
         if eligible:
-            best = max(eligible, key=lambda item: (_speed(item), item.run_id))
+            best = max(eligible, key=lambda item: (_speed(item), item.record.record_id))
             others = tuple(item for item in plain if item is not best)
             found[load] = Reference(baseline=best, drift=drift(plain, best, priors), noise=noise[load], others=others)
     return found
@@ -51,7 +51,7 @@ def attribution(configuration: Configuration, reference: Reference) -> Observati
         item for item in (reference.baseline, *reference.others) if same_flags(item.configuration, configuration)
     ]
     known = [item for item in fitting if item.configuration.cuda_graph == configuration.cuda_graph]
-    return max(known or fitting, key=_speed, default=None)
+    return max(known or fitting, key=lambda item: (_speed(item), item.record.record_id), default=None)
 
 
 def _speed(item: Observation) -> float:

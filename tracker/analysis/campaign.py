@@ -144,7 +144,7 @@ def decision_load(
 def _timed(observations: Sequence[Observation], load: int | None) -> Observation | None:
     """Return the run of the deepest configuration whose step was timed, for a split where no drafter was served."""
     timed = [item for item in observations if item.speculative and item.times_steps and item.concurrency == load]
-    return max(timed, key=lambda item: (item.configuration.num_steps or 0, item.run_id), default=None)
+    return max(timed, key=lambda item: (item.configuration.num_steps or 0, item.record.record_id), default=None)
 
 
 def point_of(points: Sequence[Point], item: Observation | None) -> Point | None:

@@ -82,7 +82,12 @@ def _closeness(item: Observation, bad: Observation) -> tuple[bool, bool, float, 
         theirs.num_draft_tokens,
     )
     speed = 0.0 if item.throughput is None else item.throughput.value
-    return (same_shape and theirs.num_steps is not None, item.concurrency == bad.concurrency, speed, item.run_id)
+    return (
+        same_shape and theirs.num_steps is not None,
+        item.concurrency == bad.concurrency,
+        speed,
+        item.record.record_id,
+    )
 
 
 def _uses(record: RunRecord, flag: str | None) -> bool:

@@ -82,6 +82,7 @@ def _point(
         needs_fraction=None if bar is None or length is None else bar.value / length.value - 1,
         reachable=reachable,
         reachable_note=note,
+        record_id=record.record_id,
         prompts=item.prompts,
         requests=item.cell.requests_completed,
         wall_s=item.cell.wall_s,
@@ -129,5 +130,5 @@ def _order(point: Point) -> tuple[bool, int, bool, float, str]:
         load,
         point.configuration.speculative,
         0.0 if speed is None else -speed,
-        point.run_id,
+        point.record_id,
     )

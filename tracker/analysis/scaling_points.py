@@ -140,7 +140,7 @@ def collect(
             name,
         ),
     )
-    return sorted(by_configuration[label], key=lambda point: (point.samples, point.observation.run_id))
+    return sorted(by_configuration[label], key=lambda point: (point.samples, point.observation.record.record_id))
 
 
 def _standard_error(item: Observation, priors: Priors) -> float:

@@ -153,7 +153,7 @@ def _anchor(runs: Sequence[StoredRun], window: Window) -> StoredRun | None:
         group = [run for run in runs if difference(anchor, run) is None]
         kinds = {speculates(run.record) for run in group}
         latest = max(run.record.measured_at for run in group)
-        score = (any(is_news(run, window) for run in group), len(kinds), len(group), latest, anchor.run_id)
+        score = (any(is_news(run, window) for run in group), len(kinds), len(group), latest, anchor.record.record_id)
         if best is None or score > best[0]:
             best = (score, anchor)
     return None if best is None else best[1]

@@ -77,7 +77,7 @@ def _kinds(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
     """Return the runs of each kind, oldest first."""
     labels = {run_id: found.label for run_id, found in configurations(runs).items()}
     kinds: dict[tuple[Any, ...], list[StoredRun]] = defaultdict(list)
-    for run in sorted(runs, key=lambda run: (run.record.measured_at, run.run_id)):
+    for run in sorted(runs, key=lambda run: (run.record.measured_at, run.record.record_id)):
         record = run.record
         samples = None if record.training is None else record.training.samples
         drafter = None if record.drafter is None else record.drafter.name

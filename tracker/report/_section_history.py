@@ -89,7 +89,7 @@ def history_figure(reading: Reading) -> FigureView | None:
 def _placed(reading: Reading) -> list[tuple[datetime, Point]]:
     rows = ((_moment(reading, point), point) for point in reading.at_load if point.throughput_tok_s.value is not None)
     return sorted(
-        ((moment, point) for moment, point in rows if moment is not None), key=lambda pair: (pair[0], pair[1].run_id)
+        ((moment, point) for moment, point in rows if moment is not None), key=lambda pair: (pair[0], pair[1].record_id)
     )
 
 

@@ -199,7 +199,7 @@ def _fresh(memo: EarlierMemo, analysis: CampaignAnalysis, load: Any) -> list[Poi
         and not point.step_time_only
         and point.throughput_tok_s.value is not None
     ]
-    return sorted(rows, key=lambda point: (point.measured_at is None, str(point.measured_at), point.run_id))
+    return sorted(rows, key=lambda point: (point.measured_at is None, str(point.measured_at), point.record_id))
 
 
 def _is_it(option: Mapping[str, Any], point: Point, memo: EarlierMemo, analysis: CampaignAnalysis) -> bool:

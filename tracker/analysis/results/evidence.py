@@ -118,6 +118,8 @@ class Point:
     """Whether break-even is at most num_steps + 1; None when num_steps is unknown."""
     reachable_note: str | None = None
     """E.g. `unreachable if it ran with 2 steps`."""
+    record_id: str = ""
+    """Identity of the run in every store: decides ties, which the store's own ids must not."""
     prompts: int | None = None
     """Distinct prompts."""
     requests: int | None = None
