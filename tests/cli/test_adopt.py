@@ -293,3 +293,90 @@ def test_an_experiment_of_trainings_alone_gets_no_empty_memo(cli: Cli, train: Tr
 
     assert "Traceback" not in outcome.err
     assert not list(Path("memos").glob("*/memo.html"))
+
+
+def test_an_adoption_taken_back_leaves_the_benchmarks_as_they_were(cli: Cli, train: Train) -> None:
+    benchmark = _bench(cli, "before")
+    run_id = train()
+    cli("adopt", run_id, "--samples", "100000")
+    assert _record(cli, benchmark)["training"]["trained_from"] == run_id
+
+    tried = cli("adopt", run_id, "--forget", "--dry-run")
+    done = cli("adopt", run_id, "--forget")
+    again = cli("adopt", run_id, "--forget")
+
+    assert "would be disconnected: kimi / before" in tried.err
+    assert (done.code, done.out.strip()) == (0, run_id)
+    assert "disconnected: kimi / before" in done.err
+    assert not any(_record(cli, benchmark)["training"].values())
+    assert "was taken back" in str(_record(cli, benchmark)["amendments"])
+    assert (again.code, "was not adopted" in again.err) == (1, True)
+    assert cli("show", run_id).code == 1
+    assert "connected: kimi / before" in cli("adopt", run_id, "--samples", "5000").err
+    assert _record(cli, benchmark)["training"]["samples"] == 5000
+
+
+def test_what_somebody_corrected_after_the_connection_stays(cli: Cli, train: Train) -> None:
+    benchmark = _bench(cli, "before")
+    run_id = train()
+    cli("adopt", run_id, "--samples", "100000")
+    cli("amend", benchmark, "--samples", "90000")
+
+    cli("adopt", run_id, "--forget")
+
+    training = _record(cli, benchmark)["training"]
+    assert (training["samples"], training["trained_from"], training["optimizer_steps"]) == (90_000, None, None)
+
+
+def test_one_wrong_connection_is_taken_back_for_good_and_the_right_one_stays(cli: Cli, train: Train) -> None:
+    right, wrong = _bench(cli, "right"), _bench(cli, "wrong")
+    run_id = train()
+    cli("adopt", run_id, "--samples", "100000")
+
+    done = cli("adopt", wrong, "--forget")
+    again = cli("adopt", run_id, "--samples", "200000")
+
+    assert (done.code, done.out.strip()) == (0, wrong)
+    assert "disconnected: kimi / wrong" in done.err
+    assert "kimi / wrong" not in again.err
+    assert _record(cli, wrong)["training"]["trained_from"] is None
+    assert _record(cli, right)["training"]["trained_from"] == run_id
+    refused = cli("adopt", wrong, "--forget")
+    assert (refused.code, "is not connected with a training" in refused.err) == (1, True)
+
+
+def test_a_benchmark_that_names_the_training_itself_keeps_it_and_is_told(cli: Cli, train: Train) -> None:
+    run_id = train()
+    cli("adopt", run_id, "--samples", "100000")
+    benchmark = _bench(cli, "by hand", "/models/a", "--training", run_id)
+
+    done = cli("adopt", run_id, "--forget")
+
+    assert "left: kimi / by hand was logged with --training" in done.err
+    assert _record(cli, benchmark)["training"]["trained_from"] == run_id
+
+
+def test_forget_takes_one_run_and_nothing_beside(cli: Cli, train: Train) -> None:
+    run_id = train()
+
+    assert cli("adopt", "--forget", "--experiment", "drafters").code == 2
+    assert cli("adopt", run_id, "--forget", "--samples", "5").code == 2
+    refused = cli("adopt", run_id, "--forget")
+
+    assert (refused.code, "was not adopted" in refused.err) == (1, True)
+
+
+def test_a_campaign_that_is_the_trainers_own_is_not_deleted_unasked(cli: Cli, train: Train) -> None:
+    cli("adopt", train())
+
+    refused = cli("campaign", "delete", "drafters", "--yes")
+    renamed = cli("campaign", "rename", "drafters", "kimi-drafters")
+    asked = cli("campaign", "delete", "drafters", "--others-too")
+    done = cli("campaign", "delete", "drafters", "--others-too", "--yes")
+
+    assert (refused.code, renamed.code, asked.code, done.code) == (1, 1, 2, 0)
+    assert "another program wrote 1 run; they would be deleted with it" in refused.err
+    assert "`tracker adopt RUN --forget`" in refused.err
+    assert "1 run of another program in it" in asked.err
+    for command in ("campaign", "adopt"):
+        assert "trainer's own MLflow experiment" in " ".join(cli(command, "--help").out.split())

@@ -50,6 +50,13 @@ def second_store(tmp_path: Path, empty_database: Path) -> MlflowStore:
     return open_store(environ={}, data_dir=folder, cache_dir=tmp_path / "cache")
 
 
+@pytest.fixture(params=["server", pytest.param("postgres", marks=pytest.mark.slow)])
+def server_store(request: pytest.FixtureRequest) -> MlflowStore:
+    """A server on SQLite, and one on PostgreSQL as README tells a team to start it."""
+    uri = request.getfixturevalue("mlflow_server" if request.param == "server" else "postgres_server")
+    return open_store(uri, environ={}, cache_dir=request.getfixturevalue("tmp_path") / "cache")
+
+
 def test_everything_arrives_on_a_server_as_it_was_and_a_second_time_changes_nothing(
     filled: MlflowStore, server_store: MlflowStore, make_run: MakeRun, experiment: str
 ) -> None:

@@ -11,6 +11,7 @@ from tracker.cli import _context, _options, _print
 
 if TYPE_CHECKING:
     from tracker.workflows.adopt import AdoptOutcome
+    from tracker.workflows.session import Session
 
 
 @click.command("adopt")
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 @click.option("--tokens", type=click.IntRange(min=1), help="Training tokens.")
 @click.option("--as", "form", metavar="TRAINER", help="Take the runs for those of specforge or speculators.")
 @click.option("--unfinished", is_flag=True, help="Adopt a training that has not ended, as far as it has got.")
-@click.option("--dry-run", is_flag=True, help="Read and print, add nothing.")
+@click.option("--forget", is_flag=True, help="Take the adoption of RUN back, or the connection of the benchmark RUN.")
+@click.option("--dry-run", is_flag=True, help="Read and print, add and remove nothing.")
 @_options.as_json
 @_options.tracking_uri
 @click.pass_context
@@ -32,8 +34,18 @@ def command(ctx: click.Context, /, run: str | None, **options: Any) -> None:
     RUN is a run id, an unambiguous beginning of one, or a run name. The run stays where and as it is; a record, tags
     and links are added, and the drafter it made is connected to the benchmarks that served it and to later ones.
     Adopted again, only what is new is added. Run ids go to stdout, one a line.
+
+    --forget removes what adopting RUN added and nothing of the trainer's; the benchmarks connected with it forget what
+    they were told. Of a benchmark, it takes back its connection alone, for good.
+
+    A campaign of adopted runs is the trainer's own MLflow experiment: `tracker campaign rename` and `delete` would act
+    on that, and on runs that were not adopted; they refuse unless told --others-too.
     """
     from tracker.workflows.adopt import AdoptRequest, adopt_runs
+
+    if options["forget"]:
+        _forget(run, options, _context.session(options["tracking_uri"]))
+        return
 
     request = AdoptRequest(
         run=run,
@@ -58,6 +70,27 @@ def command(ctx: click.Context, /, run: str | None, **options: Any) -> None:
     if not taken:
         click.echo("no training was adopted", err=True)
         ctx.exit(1)
+
+
+def _forget(run: str | None, options: dict[str, Any], session: Session) -> None:
+    from tracker.errors import UsageError
+    from tracker.workflows.adopt_forget import forget_run
+
+    others = ("experiment", "form", "drafter", "target", "samples", "tokens", "unfinished", "as_json")
+    if run is None or any(options[name] for name in others):
+        raise UsageError("--forget takes one RUN, and beside it only --dry-run", hint="`tracker adopt RUN --forget`")
+    done = forget_run(run, session, dry_run=options["dry_run"])
+    would = "would be " if options["dry_run"] else ""
+    if done.is_training:
+        click.echo(f"{would}forgotten: {done.name}; what its trainer wrote stays", err=True)
+    for benchmark in done.disconnected:
+        click.echo(f"  {would}disconnected: {benchmark.record.experiment} / {benchmark.record.name}", err=True)
+    for benchmark in done.named_by_hand:
+        name = f"{benchmark.record.experiment} / {benchmark.record.name}"
+        click.echo(f"  left: {name} was logged with --training and this run, and still says so", err=True)
+    if done.left_behind is not None:
+        click.echo(f"  the store deletes no artifacts: {done.left_behind} stays; delete it by hand", err=True)
+    click.echo(done.run_id)
 
 
 def _tell(outcome: AdoptOutcome) -> None:

@@ -18,7 +18,15 @@ def command() -> None:
     """List, rename, delete, restore, export and import whole campaigns.
 
     To copy campaigns from one store to another, see `tracker sync --from`.
+
+    A campaign of adopted runs (`tracker adopt`) is the trainer's own MLflow experiment: rename and delete act on that
+    experiment and on every run in it, and refuse without --others-too.
     """
+
+
+_others_too = click.option(
+    "--others-too", is_flag=True, help="Also where another program wrote runs into it (see `tracker adopt`)."
+)
 
 
 @command.command("list")
@@ -54,12 +62,13 @@ def list_command(as_json: bool, tracking_uri: str | None) -> None:
 @command.command("rename")
 @click.argument("old")
 @click.argument("new")
+@_others_too
 @_options.tracking_uri
-def rename_command(old: str, new: str, tracking_uri: str | None) -> None:
+def rename_command(old: str, new: str, others_too: bool, tracking_uri: str | None) -> None:
     """Give the campaign OLD the name NEW; its runs stay the runs they are."""
     from tracker.workflows.campaign_manage import rename_campaign
 
-    renamed = rename_campaign(_context.session(tracking_uri), old, new)
+    renamed = rename_campaign(_context.session(tracking_uri), old, new, others_too=others_too)
     click.echo(renamed.name)
     click.echo(f"{old} is now {new}: {_count(renamed.runs, 'run')}, {_count(renamed.memos, 'memo')}", err=True)
 
@@ -67,8 +76,9 @@ def rename_command(old: str, new: str, tracking_uri: str | None) -> None:
 @command.command("delete")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@_others_too
 @_options.tracking_uri
-def delete_command(name: str, yes: bool, tracking_uri: str | None) -> None:
+def delete_command(name: str, yes: bool, others_too: bool, tracking_uri: str | None) -> None:
     """Delete the campaign NAME with its runs and memos; `tracker campaign restore` brings it back."""
     from tracker.errors import UsageError
     from tracker.workflows.campaign_manage import delete_campaign, find_campaign
@@ -76,11 +86,13 @@ def delete_command(name: str, yes: bool, tracking_uri: str | None) -> None:
     session = _context.session(tracking_uri)
     found = find_campaign(session, name)
     what = f"{name}: {_count(found.runs, 'run')}, {_count(found.memos, 'memo')}"
-    if not yes:
+    if found.others:
+        what = f"{what}; {_count(found.others, 'run')} of another program in it"
+    if not yes and (others_too or not found.others):  # else it is refused in any case
         if not sys.stdin.isatty():
             raise UsageError(f"this would delete {what}", hint="Add --yes.")
         click.confirm(f"Delete {what}?", abort=True, err=True)
-    delete_campaign(session, name)
+    delete_campaign(session, name, others_too=others_too)
     click.echo(name)
     click.echo(f"deleted {what}; it comes back with `tracker campaign restore {name}`", err=True)
 
@@ -106,10 +118,15 @@ def export_command(name: str, out: Path | None, tracking_uri: str | None) -> Non
 
     The same campaign gives the same bytes from every store. An export that was interrupted
     is finished by the same command.
+
+    Records are without secrets. Tags that people gave in MLflow travel as they are; one that looks like a secret is
+    named. Of an adopted run (`tracker adopt`) its record travels, not what its trainer put beside it.
     """
     from tracker.workflows.campaign_files import default_folder, export_campaign
 
     exporting = export_campaign(_context.session(tracking_uri), name, default_folder(name, out))
+    for tag in exporting.secret_tags:
+        click.echo(f"warning: the tag {tag} looks like a secret, and is exported as it was given in MLflow", err=True)
     count = 0
     for written in exporting.names:
         count += 1

@@ -22,7 +22,9 @@ def command(
 
     SPOOL is another machine's spool folder, copied here. With --from, all campaigns of
     another store are copied: their facts, runs, rows, files, corrections, memos and decisions;
-    again as often as you like. Run ids go to stdout, one a line.
+    again as often as you like. Tags that people gave in MLflow are copied as they are; of an
+    adopted run its record is copied, not what its trainer put beside it. Run ids go to
+    stdout, one a line.
     """
     from tracker.errors import UsageError
     from tracker.workflows.sync import sync_spool

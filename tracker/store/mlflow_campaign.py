@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracker.domain.record import LoggedRun, StoredRun
-from tracker.store import mlflow_experiments, mlflow_read, mlflow_reports, mlflow_write
+from tracker.store import mlflow_adopt, mlflow_experiments, mlflow_read, mlflow_reports, mlflow_write
 from tracker.store.base import ReportRun
 from tracker.store.campaign_parts import CampaignFacts, RunHead, WholeMemo
 from tracker.store.matching import no_campaign, oldest_first
@@ -64,6 +64,10 @@ class MlflowCampaign:
 
     def whole(self, head: RunHead) -> LoggedRun:
         """Return a run with its per-request rows and files; see CampaignSource."""
+        shown = self._shown.get(head.place)
+        if shown is not None and mlflow_adopt.is_adopted(shown):
+            # What a trainer put beside it is the trainer's: gigabytes of checkpoints, and settings nobody redacted.
+            return LoggedRun(record=head.record)
         return self._store.whole_run(StoredRun(run_id=head.place, record=head.record))
 
     def memos(self) -> Iterator[WholeMemo]:
@@ -79,14 +83,15 @@ class MlflowCampaign:
             yield memo
 
     def _head(self, run: StoredRun) -> RunHead:
-        tags = self._shown[run.run_id].data.tags
-        projected = project(run.record).tags.keys()
+        shown = self._shown[run.run_id]
+        tags = shown.data.tags
+        ours = project(run.record).tags.keys() | (mlflow_adopt.theirs(shown) if mlflow_adopt.is_adopted(shown) else ())
         return RunHead(
             place=run.run_id,
             record=run.record,
             content_sha256=tags[mlflow_write.CONTENT_SHA256],
             run_ids=(*run.earlier_ids, run.run_id),
-            tags={key: tags[key] for key in sorted(tags) if _is_foreign(key) and key not in projected},
+            tags={key: tags[key] for key in sorted(tags) if _is_foreign(key) and key not in ours},
         )
 
     def _memo(self, run: Any, by_id: Mapping[str, RunHead]) -> WholeMemo:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from tracker.errors import StoreError
-from tracker.store import mlflow_experiments, mlflow_once, mlflow_read, mlflow_reports, mlflow_write
+from tracker.store import mlflow_adopt, mlflow_experiments, mlflow_once, mlflow_read, mlflow_reports, mlflow_write
 from tracker.store.matching import check_experiment_name, no_campaign
 from tracker.store.mlflow_errors import store_errors
 from tracker.store.mlflow_names import MAX_EXPERIMENT_TAG
@@ -37,6 +37,8 @@ class KeptCampaign:
     """Runs in it, memos not counted."""
     memos: int
     """Memos in it."""
+    others: int
+    """Runs in it that another program wrote, adopted or not."""
     changed_at: datetime | None
     """When MLflow last changed it, UTC; None where it does not say."""
     question: str | None = None
@@ -65,12 +67,18 @@ def campaign(store: MlflowStore, name: str) -> KeptCampaign:
         return _kept(store, _active(store, name))
 
 
-def rename(store: MlflowStore, old: str, new: str) -> None:
+def rename(store: MlflowStore, old: str, new: str, *, others_too: bool = False) -> None:
     """Give a campaign another name. Its runs stay the runs they are, also when logged once more.
+
+    Args:
+        store: The store.
+        old: The campaign.
+        new: Its new name.
+        others_too: Also where other programs write their runs into it.
 
     Raises:
         InputError: The new name cannot be used.
-        StoreError: There is no such campaign, or the new name is taken.
+        StoreError: There is no such campaign, the new name is taken, or other programs' runs are in it.
     """
     check_experiment_name(new)
     with store_errors(f"the campaign {old!r} could not be renamed", where=store.uri):
@@ -82,18 +90,27 @@ def rename(store: MlflowStore, old: str, new: str) -> None:
             raise mlflow_experiments.deleted_campaign(new)
         if holder is not None:
             raise StoreError(f"the name {new!r} is taken", where=store.uri, hint="Choose another name")
+        if not others_too:
+            _require_no_others(store, experiment, "they would go on writing to the old name")
         mlflow_experiments.keep_former_names(store.client, experiment, (old,))
         store.client.rename_experiment(experiment.experiment_id, new)
 
 
-def delete(store: MlflowStore, name: str) -> None:
+def delete(store: MlflowStore, name: str, *, others_too: bool = False) -> None:
     """Delete a campaign with its runs and memos, so that `restore` brings back exactly these.
 
+    Args:
+        store: The store.
+        name: The campaign.
+        others_too: Also where other programs' runs are in it; these are deleted with it.
+
     Raises:
-        StoreError: There is no such campaign.
+        StoreError: There is no such campaign, or other programs' runs are in it.
     """
     with store_errors(f"the campaign {name!r} could not be deleted", where=store.uri):
         experiment = _active(store, name)
+        if not others_too:
+            _require_no_others(store, experiment, "they would be deleted with it")
         number = experiment.experiment_id
         gone = sorted(run.info.run_id for run in _runs(store, number, "deleted_only"))
         for key in (key for key in experiment.tags if key.startswith(DELETED_BEFORE)):
@@ -156,6 +173,27 @@ def _active(store: MlflowStore, name: str) -> Any:
     return found[name]
 
 
+def _require_no_others(store: MlflowStore, experiment: Any, consequence: str) -> None:
+    """Keep a campaign of adopted runs, which is the trainer's own experiment, from being taken for ours.
+
+    Raises:
+        StoreError: Runs that another program wrote are in it.
+    """
+    count = sum(map(_is_others, _runs(store, experiment.experiment_id, "active_only")))
+    if count:
+        raise StoreError(
+            f"the campaign {experiment.name!r} is an experiment into which another program wrote {count} "
+            f"{'run' if count == 1 else 'runs'}; {consequence}",
+            where=store.uri,
+            hint="`tracker adopt RUN --forget` takes an adoption back and leaves the experiment; --others-too does it "
+            "all the same",
+        )
+
+
+def _is_others(run: Any) -> bool:
+    return not mlflow_adopt.is_ours(run)
+
+
 def _experiments(store: MlflowStore, view: str) -> list[Any]:
     from mlflow.entities import ViewType
 
@@ -180,6 +218,7 @@ def _kept(store: MlflowStore, experiment: Any) -> KeptCampaign:
         state="active" if is_active else "deleted",
         runs=sum(run.data.tags.get(mlflow_write.COMPLETE) == "true" for run in shown),
         memos=sum(run.data.tags.get(mlflow_reports.KIND) == mlflow_reports.REPORT for run in shown),
+        others=sum(map(_is_others, shown)),
         changed_at=None if changed_ms is None else datetime.fromtimestamp(changed_ms / 1000, UTC),
         question=None if facts is None else facts.question,
     )

@@ -18,7 +18,7 @@ from tracker.errors import RunNotFoundError, UsageError
 from tracker.store import Query, RunStore
 from tracker.store.mlflow_adopt import Adoption
 from tracker.store.mlflow_store import MlflowStore
-from tracker.workflows.adopt_facts import TRAINED_FROM, missing_facts
+from tracker.workflows.adopt_facts import MADE_BY, TRAINED_FROM, missing_facts, without_refused
 from tracker.workflows.adopt_match import By, served_by
 from tracker.workflows.session import Session
 
@@ -116,7 +116,8 @@ def find_training(benchmark: StoredRun, trainings: Sequence[StoredRun]) -> Conne
         return _told_more(benchmark, trainings)
     if record.drafter is None:
         return None
-    fits = [(run, by) for run in trainings if (by := served_by(run.record, record)) is not None]
+    possible = without_refused(record, trainings)
+    fits = [(run, by) for run in possible if (by := served_by(run.record, record)) is not None]
     best = [(run, by) for run, by in fits if by == "folder"] or fits
     if not best:
         return None
@@ -151,7 +152,7 @@ def _connect(connection: Connection, store: RunStore, adoption: Adoption, sessio
         at=session.now,
         by=user(session.environ),
         changes=cleaned(changes),
-        reason=f"its drafter was made by the training {training.record.name!r}",
+        reason=f"{MADE_BY}{training.record.name!r}",
     )
     store.amend(benchmark.run_id, amendment)
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracker.domain.record import StoredRun
+from tracker.domain.record import RunRecord, StoredRun
 from tracker.domain.training import Training
 from tracker.store.amending import TRAINING_FIELDS
 
 TRAINED_FROM = "training.trained_from"
+MADE_BY = "its drafter was made by the training "
+"""Beginning of the reason of a correction that connects a benchmark; the training's name follows."""
+NOT_MADE_BY = "its drafter was not made by the training "
+"""Beginning of the reason of one that disconnects it for good; the training's run id follows."""
 
 
 def missing_facts(known: Training | None, told: Training | None) -> Mapping[str, Any]:
@@ -28,3 +32,10 @@ def with_missing_facts(known: Training | None, told: StoredRun) -> Training:
     facts = missing_facts(known, told.record.training)
     changes = {key.removeprefix("training."): value for key, value in facts.items()}
     return dataclasses.replace(known or Training(), **changes, trained_from=told.run_id)
+
+
+def without_refused(benchmark: RunRecord, trainings: Sequence[StoredRun]) -> Sequence[StoredRun]:
+    """Return the trainings without those that somebody said did not make this benchmark's drafter."""
+    reasons = [amendment.reason or "" for amendment in benchmark.amendments]
+    refused = {reason.removeprefix(NOT_MADE_BY) for reason in reasons if reason.startswith(NOT_MADE_BY)}
+    return [run for run in trainings if run.run_id not in refused]

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracker.domain.redaction import is_secret_name, redact_text
 from tracker.errors import InputError, StoreError
 from tracker.store.base import Query
 from tracker.store.campaign_export import write_folder
 from tracker.store.campaign_folder import FolderCampaign
+from tracker.store.campaign_parts import CampaignSource
 from tracker.store.copying import CopyOutcome, copy_campaign
 from tracker.store.matching import check_experiment_name
 from tracker.store.mlflow_campaign import MlflowCampaign
@@ -25,6 +27,8 @@ class Exporting:
     """Where it goes."""
     names: Iterator[str]
     """Runs and memos as they are written; exhausted when the export is whole."""
+    secret_tags: tuple[str, ...] = ()
+    """Tags given in MLflow that look like secrets and are exported as they are, with where each stands."""
 
 
 def export_campaign(session: Session, name: str, folder: Path) -> Exporting:
@@ -36,7 +40,18 @@ def export_campaign(session: Session, name: str, folder: Path) -> Exporting:
     """
     store = session.mlflow_store()
     campaign(store, name)
-    return Exporting(folder=folder, names=write_folder(MlflowCampaign(store, name), folder))
+    source = MlflowCampaign(store, name)
+    return Exporting(folder=folder, names=write_folder(source, folder), secret_tags=tuple(_secret_tags(source)))
+
+
+def _secret_tags(source: CampaignSource) -> Iterator[str]:
+    """Yield the tags of people that `log-run` would have redacted: what people write in MLflow is theirs."""
+    places = [(f"the campaign {source.experiment!r}", source.facts().tags)]
+    places += [(f"the run {head.record.name!r}", head.tags) for head in source.heads()]
+    for place, tags in places:
+        for key, value in tags.items():
+            if is_secret_name(key) or redact_text(value) != value:
+                yield f"{key} of {place}"
 
 
 def import_campaign(

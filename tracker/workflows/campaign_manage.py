@@ -25,25 +25,25 @@ def find_campaign(session: Session, name: str) -> KeptCampaign:
     return mlflow_campaigns.campaign(session.mlflow_store(), name)
 
 
-def rename_campaign(session: Session, old: str, new: str) -> KeptCampaign:
-    """Give a campaign another name and return it.
+def rename_campaign(session: Session, old: str, new: str, *, others_too: bool = False) -> KeptCampaign:
+    """Give a campaign another name and return it; with `others_too` also one that other programs write into.
 
     Raises:
         InputError: The new name cannot be used.
-        StoreError: There is no such campaign, or the new name is taken.
+        StoreError: There is no such campaign, the new name is taken, or other programs' runs are in it.
     """
     store = session.mlflow_store()
-    mlflow_campaigns.rename(store, old, new)
+    mlflow_campaigns.rename(store, old, new, others_too=others_too)
     return mlflow_campaigns.campaign(store, new)
 
 
-def delete_campaign(session: Session, name: str) -> None:
+def delete_campaign(session: Session, name: str, *, others_too: bool = False) -> None:
     """Delete a campaign; `restore_campaign` brings it back as it was.
 
     Raises:
-        StoreError: There is no such campaign.
+        StoreError: There is no such campaign, or other programs' runs are in it and `others_too` was not said.
     """
-    mlflow_campaigns.delete(session.mlflow_store(), name)
+    mlflow_campaigns.delete(session.mlflow_store(), name, others_too=others_too)
 
 
 def restore_campaign(session: Session, name: str) -> KeptCampaign:
