@@ -3,7 +3,8 @@
 A point is the moment before or after one of: a call of the MLflow client, a commit of the database, an fsync, a rename,
 a removal of a file. The process forks once a point, after the imports, so that a hundred crashes take seconds.
 
-Usage: crash_child.py URI FOLDER FIRST STEP LIMIT; prints the number of points tried, and 0 once no point was left.
+Usage: crash_child.py URI FOLDER FIRST STEP LIMIT KIND, where KIND is benchmark or training; prints the number
+of points tried, and 0 once no point was left.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def arm(point: int) -> None:
         setattr(Path, name, fuse.around(getattr(Path, name)))
 
 
-def main(uri: str, folder: Path, first: int, step: int, limit: int) -> None:
+def main(uri: str, folder: Path, first: int, step: int, limit: int, kind: str) -> None:
     configure_mlflow(os.environ)
     import mlflow.store.tracking.sqlalchemy_store
     import pyarrow.parquet
@@ -72,7 +73,8 @@ def main(uri: str, folder: Path, first: int, step: int, limit: int) -> None:
         if child == 0:
             arm(point)
             name = f"crash-{point:03}"
-            run = samples.run(name, experiment=folder.name, record_id=f"{folder.name}-{point}")
+            make = samples.run if kind == "benchmark" else samples.training_run
+            run = make(name, experiment=folder.name, record_id=f"{folder.name}-{point}")
             logged = log(run, open_store(uri, environ={}), Spool(folder / name))
             os._exit(0 if logged.run_id else 1)
         _, status = os.waitpid(child, 0)
@@ -85,4 +87,4 @@ def main(uri: str, folder: Path, first: int, step: int, limit: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:6]))
+    main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:6]), sys.argv[6])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 HOP_BY_HOP = {"connection", "transfer-encoding", "content-length", "date", "server", "keep-alive"}
@@ -27,6 +30,10 @@ class Gateway:
     """Header that it demands; None lets everybody in."""
     refuses: Callable[[str, str], int | None] = lambda _method, _path: None
     """Status to answer instead of asking the server, by method and path; None asks the server."""
+    breaks: Callable[[str, str], Literal["before", "after"] | None] = lambda _method, _path: None
+    """Whether to hang up before or after the server has done what was asked, by method and path."""
+    late_s: Callable[[str, str], float] = lambda _method, _path: 0.0
+    """How long to keep the server's answer back, by method and path."""
     clock_off: timedelta = timedelta()
     """How wrong its clock is."""
     url: str = ""
@@ -54,6 +61,9 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
             if refusal is not None:
                 # As careless gateways do: the page repeats what was sent.
                 return self.answer(refusal, f"<h1>no</h1> you sent {given}".encode(), {"Content-Type": "text/html"})
+            broken = gateway.breaks(self.command, self.path)
+            if broken == "before":
+                return self.hang_up()
             connection = http.client.HTTPConnection(urlsplit(gateway.upstream).netloc, timeout=60)
             headers = {
                 key: value for key, value in self.headers.items() if key.lower() not in ("host", "authorization")
@@ -61,9 +71,18 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
             connection.request(self.command, self.path, body, headers)
             response = connection.getresponse()
             kept = {key: value for key, value in response.getheaders() if key.lower() not in HOP_BY_HOP}
-            self.answer(response.status, response.read(), kept)
+            body = response.read()
             connection.close()
+            if broken == "after":
+                return self.hang_up()
+            time.sleep(gateway.late_s(self.command, self.path))
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # whoever asked may have given up
+                self.answer(response.status, body, kept)
             return None
+
+        def hang_up(self) -> None:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
 
         do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the base class names them so
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.store import samples
+from tests.store.figures import assert_nothing_lost, shown_record_ids
 from tracker.domain.record import StoredRun
 from tracker.store.base import Query
 from tracker.store.mlflow_open import open_store, sqlite_uri
@@ -23,11 +24,11 @@ CRASH_CHILD = Path(__file__).with_name("crash_child.py")
 EXPECTED_CURVE = [(1, 1), (8, 1), (32, 1)]
 
 
-def crash(uri: str, folder: Path, *, first: int, step: int, limit: int) -> tuple[int, bool]:
+def crash(uri: str, folder: Path, *, first: int, step: int, limit: int, kind: str = "benchmark") -> tuple[int, bool]:
     """Kill a logging process at every step-th point; return the number of tries and whether no point was left."""
     folder.mkdir()
     done = subprocess.run(
-        [sys.executable, str(CRASH_CHILD), uri, str(folder), str(first), str(step), str(limit)],
+        [sys.executable, str(CRASH_CHILD), uri, str(folder), str(first), str(step), str(limit), kind],
         capture_output=True,
         text=True,
         check=False,
@@ -90,7 +91,7 @@ def test_a_process_killed_at_some_points_loses_and_doubles_nothing(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", ["sqlite", "server"])
+@pytest.mark.parametrize("kind", ["sqlite", "server", "postgres"])
 def test_a_process_killed_at_every_point_loses_and_doubles_nothing(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -102,16 +103,58 @@ def test_a_process_killed_at_every_point_loses_and_doubles_nothing(
 
     assert complete, "there were more points than tried"
     met = assert_every_run_is_there_once_and_whole(store, folder)
-    print(f"{kind}: killed at {tried - 1} points; {dict(met)}")  # noqa: T201 - the figure that the proof is about
     # Before the file is whole on the disk there is nothing to recover; everything later must be there.
-    assert met["stored"] == tried - met["never whole on disk"]
-    assert met["never whole on disk"] <= 4
+    absent = met["never whole on disk"]
+    assert absent <= 4
+    expected = [f"{folder.name}-{point}" for point in range(absent, tried)]
+    what = f"{kind}, killed at every point; {absent} before the spool's file was whole"
+    shown = shown_record_ids(store, folder.name)
+    assert_nothing_lost(what, faults=tried - 1, expected=expected, stored=shown)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        # It waits in the spool and is not lost, but no sync ends it: MLflow refuses one output twice (UNIQUE constraint).
+        pytest.param("sqlite", marks=pytest.mark.xfail(reason="mlflow_write.link tells MLflow of an output twice")),
+        "server",
+    ],
+)
+def test_a_process_killed_at_every_point_of_logging_a_training_loses_and_doubles_nothing(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    store: MlflowStore = request.getfixturevalue(f"{kind}_store")
+    folder = tmp_path / f"crash-{uuid.uuid4().hex[:8]}"
+
+    tried, complete = crash(store.uri, folder, first=0, step=1, limit=400, kind="training")
+
+    assert complete, "there were more points than tried"
+    for spooled in sorted(folder.iterdir()):
+        outcomes = sync(store, Spool(spooled))
+        assert all(outcome.status == "sent" for outcome in outcomes), outcomes
+    runs = store.query(Query(experiment=folder.name))
+    absent = tried - len(runs)
+    assert absent <= 4
+    expected = [f"{folder.name}-{point}" for point in range(absent, tried)]
+    shown = shown_record_ids(store, folder.name)
+    what = f"{kind}, training killed at every point; {absent} before the spool's file was whole"
+    assert_nothing_lost(what, faults=tried - 1, expected=expected, stored=shown)
+    (model,) = store.client.search_logged_models([store.experiment_id(folder.name)])
+    for run in runs:
+        name, record_id = run.record.name, run.record.record_id
+        made = samples.training_run(name, experiment=folder.name, record_id=record_id)
+        assert run.record == made.record
+        outputs = store.client.get_run(run.run_id).outputs.model_outputs
+        assert [(output.model_id, output.step) for output in outputs] == [(model.model_id, 1200)], name
 
 
 RACE = """
 import sys, time
 from pathlib import Path
 from tests.store import samples
+from tests.store.figures import assert_nothing_lost, shown_record_ids
 from tracker.store.mlflow_open import configure_mlflow, open_store
 from tracker.store.spool import Spool
 from tracker.store.sync import log
@@ -162,8 +205,11 @@ def test_six_processes_meeting_an_empty_store_all_succeed(tmp_path: Path) -> Non
     printed = race(sqlite_uri(path), tmp_path / "race", "first-use", processes=6)
 
     assert all(line.endswith(" None") for line in printed), printed
-    runs = open_store(sqlite_uri(path), environ={}).query(Query())
-    assert len(runs) == 6
+    store = open_store(sqlite_uri(path), environ={})
+    assert len(store.query(Query())) == 6
+    shown = shown_record_ids(store, "first-use")
+    expected = [f"first-use run {index} 0" for index in range(6)]
+    assert_nothing_lost("6 processes make the schema at once", faults=6, expected=expected, stored=shown)
     assert sorted(item.name for item in path.parent.iterdir()) == ["artifacts", "mlflow.db", "mlflow.db.lock"]
 
 
@@ -178,14 +224,15 @@ def test_sixteen_processes_writing_at_once_lose_nothing(sqlite_folder: Path, tmp
     for index in range(16):
         sync(store, Spool(tmp_path / "race" / f"spool-{index}"))
     waited = [line for line in printed if not line.endswith(" None")]
-    print(f"16 x 5 runs; {len(waited)} had to wait in the spool: {Counter(waited)}")  # noqa: T201 - the figure
-    runs = store.query(Query(experiment="crowd"))
-    assert len(runs) == len({run.record.record_id for run in runs}) == 80
+    assert len(store.query(Query(experiment="crowd"))) == 80
+    expected = [f"crowd run {index} {count}" for index in range(16) for count in range(5)]
+    what = f"sqlite, 16 writers of 5 runs each lock each other out; {len(waited)} runs waited"
+    assert_nothing_lost(what, faults=len(printed), expected=expected, stored=shown_record_ids(store, "crowd"))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", ["sqlite", "server"])
+@pytest.mark.parametrize("kind", ["sqlite", "server", "postgres"])
 def test_four_processes_logging_the_same_runs_at_once_store_each_once(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, experiment: str
 ) -> None:
@@ -196,5 +243,8 @@ def test_four_processes_logging_the_same_runs_at_once_store_each_once(
     for index in range(4):
         assert all(o.status == "sent" for o in sync(store, Spool(tmp_path / "race" / f"spool-{index}")))
     runs = store.query(Query(experiment=experiment))
-    print(f"{kind}: {Counter(line.split(' ', 1)[1] for line in printed)}")  # noqa: T201 - the figure
+    expected = [f"{experiment} run {index}" for index in range(10)]
+    what = f"{kind}, 4 processes log the same 10 runs at once"
+    shown = shown_record_ids(store, experiment)
+    assert_nothing_lost(what, faults=len(printed), expected=expected, stored=shown)
     assert sorted(run.record.name for run in runs) == [f"run {i}" for i in range(10)]
