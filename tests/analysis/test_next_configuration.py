@@ -57,7 +57,9 @@ def test_without_any_run_the_plain_server_comes_first_and_nothing_is_predicted()
     assert names(found) == ["plain", "three"]
     assert {item.stage for item in found} == {"identify"}
     assert all(item.expected_tok_s.value is None and item.improvement_tok_s is None for item in found)
-    assert "every comparison needs it" in found[0].reason
+    assert found[0].reason == "No plain server is measured at 1 stream: every comparison needs it."
+    anywhere = next_configurations((), [PLAIN], campaign=dataclasses.replace(FOUNDING, decision_concurrency=None))
+    assert anywhere[0].reason == "No plain server is measured yet: every comparison needs it."
 
 
 def test_the_first_speculative_run_is_the_chain_nearest_to_where_published_growth_starts() -> None:

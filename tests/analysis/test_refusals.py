@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,9 @@ from tests.analysis.builders import BASE, analysed, drafter, run, topics
 from tests.analysis.campaigns import LOGGED, WINDOW, founding_runs
 from tracker.analysis.results import CampaignAnalysis
 from tracker.domain.checkpoint import Checkpoint
+from tracker.domain.measurement import Measurement, RequestRow
 from tracker.domain.provenance import Provenance
+from tracker.domain.record import StoredRun
 from tracker.domain.server import Speculation
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
@@ -225,6 +228,37 @@ def test_the_smallest_effect_and_equivalence_are_said_in_words() -> None:
     assert load.equivalence == "undecided"
     assert load.equivalence_note == "Neither a difference nor equivalence within 2.0 % is shown."
     assert {part.name for part in load.parts} == {"prompts", "baseline drift", "noise between runs", "rounding"}
+
+
+def test_speeds_level_beyond_doubt_are_equivalent_although_baselines_drift_by_more_than_the_effect() -> None:
+    def steady(name: str, speed: float, length: float | None) -> StoredRun:
+        rows = tuple(
+            RequestRow(
+                concurrency=1,
+                prompt_key=str(index),
+                output_tokens=1000,
+                latency_s=1000 / speed,
+                verify_steps=None if length is None else round(1000 / length),
+                accepted_drafts=None if length is None else 1000 - round(1000 / length),
+            )
+            for index in range(200)
+        )
+        cell = Measurement(concurrency=1, prompts=200, output_tokens=200_000, wall_s=200_000 / speed)
+        if length is not None:
+            verified = 200 * round(1000 / length)
+            cell = dataclasses.replace(cell, verify_steps=verified, accepted_drafts=200_000 - verified)
+        found = run(name, speed=str(speed), length=None if length is None else str(length), measurements=(cell,))
+        return dataclasses.replace(found, requests=rows)
+
+    baselines = [steady(f"plain-{index}", 100.0 + 0.3 * (index % 2), None) for index in range(12)]
+    twins = [steady(f"spec-{index}", 100.2 + 0.001 * index, 2.5) for index in range(12)]
+    (load,) = analysed(*baselines, *twins).verdict.by_concurrency
+
+    assert load.status == "undecided"
+    assert load.equivalence == "equivalent"
+    assert load.reason is not None
+    assert load.reason.startswith("Equivalent within 2.0 %")
+    assert "baselines differ" not in load.reason
 
 
 def test_void_candidates_are_named_where_none_is_left() -> None:

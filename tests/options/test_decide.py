@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.analysis.builders import BASE, chain
 from tests.analysis.campaigns import FOUNDING, H200, WINDOW, founding_runs, h200_runs
 from tracker.analysis.campaign import analyse
 from tracker.analysis.decision import Evidence, gather
@@ -177,6 +178,58 @@ def test_the_fix_is_an_option_only_while_nobody_made_it(founding: DecisionSet) -
     assert "--speculative-algorithm EAGLE3" in option(unfixed, "fix_misconfiguration").title
     assert unfixed.next_experiment is not None
     assert "corrected flag" in unfixed.next_experiment.title
+
+
+@pytest.mark.parametrize(
+    ("fix", "title"),
+    [
+        (
+            "Load the real weights: remove the dummy load format.",
+            "Load the real weights: remove the dummy load format; then measure again",
+        ),
+        ("Stop the server. Start it with the map.", "Correct what voids the results and measure again"),
+        (None, "Correct what voids the results and measure again"),
+    ],
+)
+def test_a_fix_without_a_flag_is_told_as_an_order(fix: str | None, title: str) -> None:
+    base, wrong = founding_runs()[:2]
+    void = dataclasses.replace(wrong.record.findings[0], fix=fix, flag_before=None, flag_after=None)
+    bad = dataclasses.replace(wrong, record=wrong.record.replace(findings=(void,)))
+
+    found = option(decide(evidence((base, bad))), "fix_misconfiguration")
+
+    assert found.title == title
+    assert fix is None or fix in str(found.evidence)
+
+
+def test_the_next_experiment_tells_most_per_gpu_hour(founding: DecisionSet) -> None:
+    rates = [
+        (item.net_value_gpu_hours + item.cost_gpu_hours) / item.cost_gpu_hours
+        for item in founding.experiments
+        if item.net_value_gpu_hours is not None and item.cost_gpu_hours
+    ]
+
+    assert len(rates) == len(founding.experiments) >= 3
+    assert rates == sorted(rates, reverse=True)
+    assert founding.next_experiment == founding.experiments[0]
+
+
+@pytest.mark.parametrize("costs", [Costs(gpus=8, horizon_days=90), Costs()])
+def test_repeats_of_an_undecided_load_stand_among_new_configurations_by_what_they_tell(costs: Costs) -> None:
+    plan = dataclasses.replace(FOUNDING, costs=costs, claims=(), deployed_run=None)
+    undecided = (BASE, chain("three", 3, speed="92.0", length="2.40"), chain("five", 5, speed="91.0", length="2.70"))
+    found = decide(evidence(undecided, plan))
+    titles = [item.title for item in found.experiments]
+    rates = [
+        (item.net_value_gpu_hours + item.cost_gpu_hours) / item.cost_gpu_hours
+        for item in found.experiments
+        if item.net_value_gpu_hours is not None and item.cost_gpu_hours
+    ]
+
+    assert {title.split()[0] for title in titles} >= {"Repeat", "Benchmark"}
+    assert found.next_experiment == found.experiments[0]
+    assert rates == sorted(rates, reverse=True)
+    assert len(rates) == (0 if costs.horizon_gpu_hours is None else len(titles))
 
 
 def test_a_missing_baseline_is_the_first_thing_to_measure() -> None:

@@ -225,6 +225,9 @@ def test_the_first_rank_changes_where_the_flips_say() -> None:
     for days, key in best.items():
         passed = [flip for flip in decision.flips if flip.days < days]
         assert key == (passed[-1].to_key if passed else keys[0])
+    for flip in decision.flips:
+        assert "0.0 days" not in flip.message
+        assert "hour" in flip.message if flip.days < 1 else "days of use" in flip.message
 
 
 def test_no_gpus_means_no_flips() -> None:

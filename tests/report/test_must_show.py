@@ -179,10 +179,20 @@ def test_the_speed_of_a_simulated_run_is_never_shown_as_one() -> None:
 
 
 def test_chains_are_compared_at_equal_quality_of_the_drafter() -> None:
-    (at_70,) = (line for line in render_text(simulated()).splitlines() if line.startswith("70 %"))
+    view = simulated()
+    (table,) = (block for block in blocks_of(view) if isinstance(block, TableView) and block.key == "fastest-chains")
+    (at_70,) = (row for row in table.rows if row.head.text.text == "70 %")
+    one, eight = at_70.cells
 
-    # (1 + 0.7 + 0.49 + 0.343) / 1.55 at one stream, / 1.70 at eight
-    assert at_70.split() == ["70", "%", "1.63×,", "chain", "of", "3", "1.49×,", "chain", "of", "3"]
+    # (1 + 0.7 + 0.49 + 0.343) / 1.55 at one stream, / 1.70 at eight, where no longer chain is expected to win
+    assert one.small[-1].text == "1.63×, chain of 3"
+    assert eight.text.text == "1.49×, chain of 3"
+    # One step more is predicted from the measured chains and marked as such, in memo.json as well.
+    assert one.text.text == "1.66×, chain of 4 predicted"
+    (bar,) = (bar for bar in payload(view)["chain_bars"] if (bar["num_steps"], bar["concurrency"]) == (4, 1))
+    assert not bar["measured"]
+    assert (1 + 0.7 + 0.49 + 0.343 + 0.2401) / bar["break_even"]["value"] == pytest.approx(1.66, abs=0.005)
+    assert "measured chains" in bar["basis"]
 
 
 def test_real_drafters_beside_simulated_ones_get_their_verdict() -> None:

@@ -152,7 +152,8 @@ def next_configurations(
         if item.speculative and item.times_steps and item.concurrency == load
     }
     wanted = {item.name: flags[_key(item)] for item in unmeasured}
-    identify = _identifying(unmeasured, wanted, shapes, has_baseline=load in refs, load=load, priors=priors)
+    where = f"at {streams(load)}" if observations or load is not None else "yet"
+    identify = _identifying(unmeasured, wanted, shapes, has_baseline=load in refs, where=where, priors=priors)
     luck = scores(priors.draws, seed)
     known = None if load not in refs else _known(observations, selection, refs, load, priors, seed)
     found = []
@@ -220,7 +221,7 @@ def _identifying(
     shapes: set[Shape],
     *,
     has_baseline: bool,
-    load: int | None,
+    where: str,
     priors: Priors,
 ) -> dict[str, tuple[float, str]]:
     """Return, by name, what a server adds to the design per GPU-hour and why, while the design lacks rank."""
@@ -228,7 +229,7 @@ def _identifying(
     if not has_baseline:
         for item in unmeasured:
             if not item.speculation.enabled:
-                words = f"no plain server is measured at {streams(load)}: every comparison needs it"
+                words = f"no plain server is measured {where}: every comparison needs it"
                 found[item.name] = (math.inf, words)
     candidates = {item.name: shape_of(wanted[item.name], priors) for item in unmeasured if item.speculation.enabled}
     hours = {item.name: item.gpu_hours for item in unmeasured}
@@ -241,7 +242,7 @@ def _identifying(
         if not shapes:
             # Published growth per step starts at a chain of three, so the first run stands close to it.
             near = 1 / (1 + abs(shape.num_steps - _FIRST_STEPS) + (0 if shape.is_chain else 1))
-            words = f"nothing with speculation is measured at {streams(load)}: {shape.words} gives a first step time"
+            words = f"nothing with speculation is measured {where}: {shape.words} gives a first step time"
             found[name] = (near / hours[name], words)
             continue
         row = _design({shape})[0]
@@ -272,7 +273,7 @@ def _known(
     base = reference.baseline
     costs = [cost for cost in configuration_costs(observations, refs, priors) if cost.concurrency == load]
     usable = [item for item in observations if item.contends and item.concurrency == load]
-    best = max(usable, key=lambda item: (_speed(item), item.run_id))
+    best = max(usable, key=lambda item: (_speed(item), item.record.record_id))
     steps = tuple(
         MeasuredStep(
             configuration=cost.configuration,

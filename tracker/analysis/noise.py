@@ -55,7 +55,7 @@ def between_runs(observations: Sequence[Observation], priors: Priors) -> dict[in
     ids: dict[int | None, list[str]] = defaultdict(list)
     for (load, _), members in groups.items():
         if not _rounding_explains(members):
-            by_load[load].append([_log_step(item) for item in members])
+            by_load[load].append([log_step(item) for item in members])
             ids[load] += [item.run_id for item in members]
     everything = pooled_sd([group for found in by_load.values() for group in found])
     result: dict[int | None, BetweenRunNoise] = {}
@@ -92,7 +92,7 @@ def replicates(observations: Sequence[Observation]) -> dict[tuple[int | None, st
 
 def spread_of(members: Sequence[Observation]) -> float | None:
     """Return the relative SD of step time over runs of one configuration; None below two."""
-    found = pooled_sd([[_log_step(item) for item in members]])
+    found = pooled_sd([[log_step(item) for item in members]])
     return None if found is None else found[0]
 
 
@@ -137,7 +137,12 @@ def ratio_components(noise: BetweenRunNoise, drift: BaselineDrift, *, runs: int 
     ]
 
 
-def _log_step(item: Observation) -> float:
+def log_step(item: Observation) -> float:
+    """Return the logarithm of a step time in milliseconds.
+
+    Raises:
+        ValueError: The observation has no step time.
+    """
     if item.step_ms is None:
         raise ValueError(f"{item.run_id} has no step time")
     return math.log(item.step_ms.value)

@@ -9,6 +9,7 @@ from tracker.analysis.baselines import Reference
 from tracker.analysis.noise import claimed_by_runs, replicates, spread_of
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison
+from tracker.analysis.quality_forced import longer_answers
 from tracker.analysis.results import Note, Point, Window
 from tracker.analysis.selection import Selection, is_news
 from tracker.analysis.words import count, listed, percent, streams
@@ -92,6 +93,7 @@ def _noise(observations: Sequence[Observation], references: Mapping[int | None, 
                 f"the drafter; they run from {min(steps):.1f} to {max(steps):.1f} ms at "
                 f"{streams(exceeding[0][0])}. Standard "
                 f"deviation: {listed(spreads)}; {own}. It is carried into every interval, the baseline's included."
+                f"{longer_answers(exceeding)}"
             ),
             run_ids=ids,
         )

@@ -51,7 +51,7 @@ def best_candidate(
     def speed(item: Observation) -> tuple[float, float, str]:
         found = compared.get((item.run_id, load))
         raw = 0.0 if item.throughput is None else item.throughput.value
-        return (0.0 if found is None else found.speedup, raw, item.run_id)
+        return (0.0 if found is None else found.speedup, raw, item.record.record_id)
 
     return max(usable, key=speed, default=None)
 
@@ -125,20 +125,22 @@ def overall(
 
 
 def _status(found: Comparison, speedup: Estimate, reference: Reference, priors: Priors) -> tuple[LoadStatus, str]:
+    rests = f"Interval from {_sources(found)}."
+    # The spread holds the drift: where both one-sided tests still pass, no drift can hide a difference that matters.
+    level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
+    clear = (speedup.low is not None and speedup.low > 1) or (speedup.high is not None and speedup.high < 1)
+    if level == "equivalent" and not clear:
+        return "undecided", f"Equivalent within {percent(priors.equivalence_margin_fraction)}. {rests}"
     apart, effect = reference.drift.range_fraction, abs(math.log(found.speedup))
     if apart is not None and math.log1p(apart) >= effect:
         return "undecided", (
             f"{len(reference.drift.run_ids)} baselines differ by {percent(apart)}, "
             f"at least as much as the effect of {percent(math.expm1(effect))}; measure the baseline before and after."
         )
-    rests = f"Interval from {_sources(found)}."
     if speedup.low is not None and speedup.low > 1:
         return "faster", rests
     if speedup.high is not None and speedup.high < 1:
         return "slower", rests
-    level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
-    if level == "equivalent":
-        return "undecided", f"Equivalent within {percent(priors.equivalence_margin_fraction)}. {rests}"
     return "undecided", f"The interval contains 1. {rests} {_cure(found)}"
 
 

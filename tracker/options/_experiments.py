@@ -40,30 +40,40 @@ class Experiment:
     """Standard deviation of each measurement."""
     opens: tuple[FloatArray, ...] = ()
     """Net values of options that it opens, each (n_draws,)."""
+    comes_first: bool = False
+    """Whether nothing else means anything before it is done."""
 
 
 def considered_experiments(evidence: Evidence, valued: Sequence[Valued]) -> tuple[NextExperiment, ...]:
-    """Return every cheap experiment with its net value, cheapest first, those not worth their price included."""
+    """Return every cheap experiment with its net value, those not worth their price included.
+
+    First what everything else waits for, then what tells most per GPU-hour: the expected value of the information
+    over the price, which also tells a repeat of an undecided comparison from a new configuration. Last, the cheapest
+    first, what has no such value.
+    """
     hours = evidence.campaign.costs.horizon_gpu_hours
+    # Without a length of use the same question is asked of an hour of it, whatever the options cost.
     rows = [
-        net_gpu_hours(option.saved_fraction, horizon_gpu_hours=hours, cost_gpu_hours=option.cost_gpu_hours)
+        net_gpu_hours(
+            option.saved_fraction,
+            horizon_gpu_hours=1.0 if hours is None else hours,
+            cost_gpu_hours=0.0 if hours is None else option.cost_gpu_hours,
+        )
         for option in valued
-        if option.saved_fraction is not None and hours is not None and option.cost_gpu_hours is not None
+        if option.saved_fraction is not None and option.cost_gpu_hours is not None
     ]
     useless = do_not_test(evidence)
-    found = [
-        replace(
-            experiment.shown,
-            net_value_gpu_hours=_net_value(experiment, rows, evidence),
-            do_not_test=useless,
-        )
-        for experiment in _experiments(evidence)
-    ]
-    return tuple(sorted(found, key=_price))
+    found = []
+    for experiment in _experiments(evidence):
+        cost, told = experiment.shown.cost_gpu_hours, _information(experiment, rows, evidence)
+        net = None if told is None or cost is None or hours is None else told - cost
+        shown = replace(experiment.shown, net_value_gpu_hours=net, do_not_test=useless)
+        found.append((_order(experiment, told), shown))
+    return tuple(shown for _, shown in sorted(found, key=lambda pair: pair[0]))
 
 
 def next_experiment(considered: Sequence[NextExperiment]) -> NextExperiment | None:
-    """Return the cheapest experiment worth doing, None when nothing cheap is."""
+    """Return the first experiment worth doing, None when nothing cheap is."""
     return next((found for found in considered if _worth_doing(found)), None)
 
 
@@ -88,18 +98,19 @@ def do_not_test(evidence: Evidence) -> tuple[str, ...]:
     return (f"{names}{tail}: predicted {speeds} tok/s, {chance} to beat {base:.1f}.",)
 
 
-def _price(found: NextExperiment) -> tuple[float, float, str]:
-    cost = math.inf if found.cost_gpu_hours is None else found.cost_gpu_hours
-    value = 0.0 if found.net_value_gpu_hours is None else -found.net_value_gpu_hours
-    return (cost, value, found.title)
+def _order(found: Experiment, told: float | None) -> tuple[int, float, float, str]:
+    price = math.inf if found.shown.cost_gpu_hours is None else found.shown.cost_gpu_hours
+    if found.comes_first or told is None or math.isinf(price):
+        return (0 if found.comes_first else 2, 0.0, price, found.shown.title)
+    return (1, -told / price if price > 0 else -math.inf, price, found.shown.title)
 
 
-def _net_value(experiment: Experiment, rows: Sequence[FloatArray], evidence: Evidence) -> float | None:
-    if experiment.signals is None or not rows or experiment.shown.cost_gpu_hours is None:
+def _information(experiment: Experiment, rows: Sequence[FloatArray], evidence: Evidence) -> float | None:
+    """Return the expected value of the outcome, gross; None where it cannot be computed."""
+    if experiment.signals is None or not rows:
         return None
     utilities = np.stack([*rows, *experiment.opens])
-    gross = evsi(utilities, experiment.signals, experiment.noise, seed=evidence.seed + 41)
-    return gross - experiment.shown.cost_gpu_hours
+    return evsi(utilities, experiment.signals, experiment.noise, seed=evidence.seed + 41)
 
 
 def _experiments(evidence: Evidence) -> Iterable[Experiment]:
@@ -133,7 +144,7 @@ def _baseline(evidence: Evidence) -> Iterable[Experiment]:
 
 def _unvalued(title: str, why: str, cost: float, flags: tuple[str, ...] = ()) -> Experiment:
     shown = NextExperiment(title=title, why=why, flags=flags, cost_gpu_hours=cost)
-    return Experiment(shown=shown, signals=None, noise=np.array([1.0]))
+    return Experiment(shown=shown, signals=None, noise=np.array([1.0]), comes_first=True)
 
 
 def _repeats(evidence: Evidence) -> Iterable[Experiment]:
@@ -163,8 +174,13 @@ def _tests(evidence: Evidence) -> Iterable[Experiment]:
         chance = float((found.speedup > 1).mean())
         if chance < LEAST_CHANCE:
             continue
-        bar = "" if evidence.baseline_tok_s is None else f" {evidence.baseline_tok_s:.1f} tok/s"
-        low, high = (float(part) for part in np.quantile(found.break_even, (0.1, 0.9)))
+        rival, needed = evidence.baseline_tok_s, found.break_even
+        if evidence.verdict is not None and evidence.verdict.status == "faster" and evidence.speedup is not None:
+            # Today's drafter wins already, so it is the one to beat; the noise that both share cancels.
+            needed = found.break_even * evidence.speedup
+            rival = None if evidence.best is None else evidence.best.throughput_tok_s.value
+        bar = "" if rival is None else f" {rival:.1f} tok/s"
+        low, high = (float(part) for part in np.quantile(needed, (0.1, 0.9)))
         expected_low, expected_high = (float(part) for part in np.quantile(found.length, (0.1, 0.9)))
         shown = NextExperiment(
             title=f"Benchmark {found.label}, the baseline before and after",
@@ -176,6 +192,7 @@ def _tests(evidence: Evidence) -> Iterable[Experiment]:
             flags=found.flags,
             cost_gpu_hours=benchmark_gpu_hours(evidence),
             p_success=chance,
+            p_beats_best=None if evidence.speedup is None else float((found.speedup > evidence.speedup).mean()),
             p_is_judgement=found.is_judgement,
         )
         yield Experiment(
@@ -188,16 +205,15 @@ def _tests(evidence: Evidence) -> Iterable[Experiment]:
 
 def _with_training(evidence: Evidence, found: Untested) -> Iterable[FloatArray]:
     """What a tested configuration opens: itself, and every training size served on it."""
-    hours = evidence.campaign.costs.horizon_gpu_hours
-    if hours is None or evidence.accept_length is None:
+    known = evidence.campaign.costs.horizon_gpu_hours
+    if evidence.accept_length is None:
         return
-    hours *= evidence.load_share
-    yield net_gpu_hours(
-        saved_fraction(found.speedup), horizon_gpu_hours=hours, cost_gpu_hours=benchmark_gpu_hours(evidence)
-    )
+    hours = (1.0 if known is None else known) * evidence.load_share
+    test = 0.0 if known is None else benchmark_gpu_hours(evidence)
+    yield net_gpu_hours(saved_fraction(found.speedup), horizon_gpu_hours=hours, cost_gpu_hours=test)
     carried = found.length / evidence.accept_length
     for samples, length in evidence.sizes.items():
-        cost = benchmark_gpu_hours(evidence) + training_gpu_hours(evidence, samples)
+        cost = test + (0.0 if known is None else training_gpu_hours(evidence, samples))
         saved = saved_fraction(length * carried / found.break_even)
         yield net_gpu_hours(saved, horizon_gpu_hours=hours, cost_gpu_hours=cost)
 

@@ -11,7 +11,9 @@ from tracker.analysis.decision import Evidence, Valued
 from tracker.analysis.results import HorizonChoice, HorizonFlip, OptionAssessment
 from tracker.analysis.uncertainty import FloatArray
 from tracker.analysis.value import evpi, expected_regret, net_gpu_hours
+from tracker.analysis.words import count
 
+_HOUR = 1 / 24
 _SHOWN = tuple(field.name for field in fields(OptionAssessment))
 
 
@@ -69,12 +71,16 @@ def flips(evidence: Evidence, options: Sequence[Valued]) -> tuple[HorizonFlip, .
 
 
 def _flip(day: float, before: Valued, after: Valued) -> HorizonFlip:
-    return HorizonFlip(
-        days=day,
-        from_key=before.key,
-        to_key=after.key,
-        message=f"Below {day:.1f} days of use {quoted(before.title)} is worth most, above it {quoted(after.title)}.",
-    )
+    message = f"Below {_length(day)} of use {quoted(before.title)} is worth most, above it {quoted(after.title)}."
+    if day < _HOUR:
+        message = f"From the first hour of use {quoted(after.title)} is worth more than {quoted(before.title)}."
+    return HorizonFlip(days=day, from_key=before.key, to_key=after.key, message=message)
+
+
+def _length(days: float) -> str:
+    if days < 1:
+        return count(round(24 * days), "hour")
+    return f"{days:.1f} days" if days < 10 else f"{days:.0f} days"
 
 
 def quoted(title: str) -> str:

@@ -26,6 +26,7 @@ from tracker.report.spans import (
     quote,
     rich,
     sentence,
+    uncapital,
 )
 from tracker.report.view_parts import BriefItem
 
@@ -83,7 +84,7 @@ def deployed_words(reading: Reading, *, by_row: bool = False) -> Rich:
 
 
 def do_next(reading: Reading) -> Rich:
-    """Return the cheapest experiment worth doing, with its cost and chance."""
+    """Return the experiment that tells most per GPU-hour, with its cost and chance, and what comes after it."""
     cause, experiment = reading.analysis.root_cause, reading.decision.next_experiment
     if cause is not None and not cause.fixed:
         return _correct(cause)
@@ -101,7 +102,22 @@ def do_next(reading: Reading) -> Rich:
     title = quote(experiment.title.rstrip("."), "next_experiment.title")
     facts = [part for part in (experiment_cost(experiment), experiment_chance(reading, experiment)) if part]
     tail = rich(": ", *_commas(facts)) if facts else Rich()
-    return fit_words(WORD_LIMIT, sentence(rich(title, tail)))
+    return fit_words(WORD_LIMIT, sentence(rich(title, tail)), _then(reading))
+
+
+def drafter_pays(reading: Reading) -> bool:
+    """Whether today's best drafter is faster at the headline's load, so that serving it is what comes first."""
+    found = reading.analysis.verdict
+    return any(item.status == "faster" for item in found.by_concurrency if item.concurrency == reading.load)
+
+
+def _then(reading: Reading) -> Rich | None:
+    """Return the option that would earn more than today's drafter; None where nothing would or none pays yet."""
+    option = reading.top_option
+    if option is None or option.key == "deploy_best" or not pays(option) or not drafter_pays(reading):
+        return None
+    title = quote(uncapital(option.title), f"options[{option.key}].title")
+    return rich(f"Then option {reading.letters[option.key]}: ", title, ".")
 
 
 def _serve_one(reading: Reading) -> Rich:
@@ -139,21 +155,24 @@ def experiment_cost(experiment: NextExperiment) -> Rich:
 def experiment_chance(reading: Reading, experiment: NextExperiment, *, named: bool = True, units: bool = False) -> Rich:
     """Return the chance of the outcome hoped for: `about even odds to beat 90.0`, `chance 0.35`.
 
+    Where today's drafter is faster already it is the one to beat, else the baseline.
+
     Args:
         reading: The analysis, read.
         experiment: The experiment.
         named: Whether to begin with the word `chance`.
         units: Whether to say the unit of the number to beat.
     """
-    value = experiment.p_success
+    value, key, rival = experiment.p_success, "p_success", reading.baseline
     if value is None:
         return Rich()
-    baseline = reading.baseline
-    goal: Part = "" if baseline is None else rich(" to beat ", num.tok_s(baseline), " tok/s" if units else "")
+    if experiment.p_beats_best is not None and reading.best is not None and drafter_pays(reading):
+        value, key, rival = experiment.p_beats_best, "p_beats_best", reading.best
+    goal: Part = "" if rival is None else rich(" to beat ", num.tok_s(rival), " tok/s" if units else "")
     if experiment.p_is_judgement and 0.4 <= value <= 0.6:
         return rich("about even odds", goal)
     how = " by judgement" if experiment.p_is_judgement else ""
-    return rich("chance " if named else "", number(fmt.chance(value), value, "next_experiment.p_success"), how, goal)
+    return rich("chance " if named else "", number(fmt.chance(value), value, f"next_experiment.{key}"), how, goal)
 
 
 def _commas(parts: list[Rich]) -> list[Part]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tracker.analysis.results import HorizonFlip, NextExperiment
 from tracker.report import format as fmt
+from tracker.report._brief import drafter_pays
 from tracker.report.naming import rows_of
 from tracker.report.reading import Reading
 from tracker.report.spans import Rich, capital, listing, number, quote, rich
 from tracker.report.view_parts import Cell, Folded, RowHead, TableRow, TableView
 
 MAX_ROWS = 12
+_HOUR = 1 / 24
 
 
 def considered(reading: Reading) -> Folded | None:
@@ -24,32 +26,43 @@ def considered(reading: Reading) -> Folded | None:
     return Folded(
         key="experiments",
         title="All cheap experiments considered",
-        answer=rich(count, " of ", total, f" {verb} worth more than the price; the cheapest of those comes first."),
+        answer=rich(
+            count,
+            " of ",
+            total,
+            f" {verb} worth more than the price; the one that tells most per GPU-hour comes first.",
+        ),
         blocks=(_table(reading, found[:MAX_ROWS]),),
     )
 
 
 def _table(reading: Reading, found: tuple[NextExperiment, ...]) -> TableView:
     proposed = reading.decision.next_experiment
+    ahead = drafter_pays(reading) and any(item.p_beats_best is not None for item in found)
     return TableView(
         key="experiments",
-        caption=rich("Cheap experiments, cheapest first"),
+        caption=rich("Cheap experiments, those that tell most per GPU-hour first"),
         conditions=rich("GPU-hours; worth is what knowing the outcome adds to the best choice, less the price."),
         head="Experiment",
-        columns=("price", "chance to succeed", "worth"),
+        columns=("price", "chance to beat today's best" if ahead else "chance to succeed", "worth"),
         rows=tuple(
-            _row(item, proposed=proposed is not None and item.title == proposed.title and item.flags == proposed.flags)
+            _row(
+                item,
+                proposed=proposed is not None and item.title == proposed.title and item.flags == proposed.flags,
+                ahead=ahead,
+            )
             for item in found
         ),
     )
 
 
-def _row(item: NextExperiment, *, proposed: bool) -> TableRow:
-    price, worth, chance = item.cost_gpu_hours, item.net_value_gpu_hours, item.p_success
+def _row(item: NextExperiment, *, proposed: bool, ahead: bool) -> TableRow:
+    price, worth = item.cost_gpu_hours, item.net_value_gpu_hours
+    chance, key = (item.p_beats_best, "p_beats_best") if ahead else (item.p_success, "p_success")
     cost = Rich()
     if price is not None:
         cost = rich(number(fmt.gpu_hours(price), price, "experiments.cost_gpu_hours", unit="GPU-hours", kind="assumed"))
-    odds = Rich() if chance is None else rich(number(fmt.chance(chance), chance, "experiments.p_success"))
+    odds = Rich() if chance is None else rich(number(fmt.chance(chance), chance, f"experiments.{key}"))
     value = rich("not computed")
     if worth is not None:
         formula = "expected value of the information - price"
@@ -66,14 +79,19 @@ def _row(item: NextExperiment, *, proposed: bool) -> TableRow:
 
 
 def flips(reading: Reading) -> Rich:
-    """Return the lengths of use at which the first rank changes: `The lead goes from H to G at 7 hours, ...`."""
-    found = reading.decision.flips
+    """Return the lengths of use at which the first rank changes: `The lead goes from H to G at 7 hours, ...`.
+
+    Changes within the first hour of use, where prices are next to nothing, decide nothing and are left out.
+    """
+    found = [item for item in reading.decision.flips if item.days >= _HOUR]
+    if not found:
+        return Rich()
     parts = [_flip(reading, item) for item in found]
     return rich("Used longer, the lead goes from ", _who(reading, found[0].from_key), " to ", listing(parts), ".")
 
 
 def _flip(reading: Reading, item: HorizonFlip) -> Rich:
-    shown = "under 1 hour" if item.days < 1 / 24 else fmt.days(item.days)
+    shown = fmt.days(item.days)
     count = next(word for word in shown.split() if word.isdigit())
     formula = "decision.flips: days at which two options are worth the same"
     before, after = shown.split(count)

@@ -8,6 +8,7 @@ from typing import Any
 from tracker.analysis.results import (
     AcceptanceProfile,
     BreakEven,
+    ChainBar,
     ConfigurationCost,
     CostPart,
     HorizonChoice,
@@ -107,6 +108,23 @@ def cost(item: ConfigurationCost) -> dict[str, Any]:
         },
         "attribution_run_id": item.attribution_run_id,
         "attribution_ratio": item.attribution_ratio,
+    }
+
+
+def chain_bar(item: ChainBar) -> dict[str, Any]:
+    """Return what a drafter must yield with a chain of one length at one load, measured or predicted."""
+    return {
+        "num_steps": item.num_steps,
+        "concurrency": item.concurrency,
+        "flags_like": item.like.label,
+        "measured": item.measured,
+        "break_even": break_even(item.break_even),
+        "reachable": item.reachable,
+        "acceptance": item.acceptance,
+        "required": dict(item.required),
+        "baseline_tok_s": item.baseline_tok_s,
+        "basis": item.basis,
+        "run_ids": list(item.run_ids),
     }
 
 
@@ -213,6 +231,7 @@ def experiment(item: NextExperiment | None) -> dict[str, Any] | None:
         "cost_gpu_hours": item.cost_gpu_hours,
         "net_value_gpu_hours": item.net_value_gpu_hours,
         "p_success": item.p_success,
+        "p_beats_best": item.p_beats_best,
         "p_is_judgement": item.p_is_judgement,
         "do_not_test": list(item.do_not_test),
     }

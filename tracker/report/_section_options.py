@@ -6,6 +6,7 @@ from tracker.analysis.results import OptionAssessment
 from tracker.domain.estimate import Estimate
 from tracker.report import format as fmt
 from tracker.report import numbers as num
+from tracker.report._brief import drafter_pays
 from tracker.report._option_grounds import grounds, unvalued
 from tracker.report._prices import exceeds_price, option_cost, prices, worst_gpu_hours
 from tracker.report.figures import OptionRow, OptionsData
@@ -60,6 +61,19 @@ def _heading(reading: Reading) -> Rich:
     title = quote(uncapital(top.title), f"options[{top.key}].title")
     if top.net_gpu_hours.value is None:
         return rich(f"Option {letter} leads: ", title)
+    today = next((option for option in reading.decision.options if option.key == "deploy_best"), None)
+    if today is not None and today.key != top.key and drafter_pays(reading) and (today.net_gpu_hours.value or 0) > 0:
+        more = top.net_gpu_hours.value - known(today.net_gpu_hours.value)
+        shown = number(
+            fmt.fixed(more, _decimals(top.net_gpu_hours)),
+            more,
+            f"{top.key} - {today.key}, both {_NET}",
+            unit="GPU-hours",
+        )
+        saved = rich("Today's drafter is worth ", _net(today), " GPU-hours")
+        if float(shown.text.replace(",", "")) == 0:
+            return rich(saved, f"; option {letter} would add next to nothing: ", title)
+        return rich(saved, f"; option {letter} would add ", shown, ": ", title)
     return rich(f"Option {letter} leads with ", _net(top), " GPU-hours: ", title)
 
 

@@ -31,7 +31,7 @@ _LAUNCH = re.compile(r":\s+(?=(?:\S*python\S* -m|vllm serve|docker )\s*\S)")
 
 
 def next_experiment(reading: Reading) -> Section | None:
-    """Return the cheapest experiment worth doing; None when there is none."""
+    """Return the experiment that tells most per GPU-hour; None when there is none."""
     experiment = reading.decision.next_experiment
     if experiment is None:
         return None
@@ -84,8 +84,9 @@ def what_would_change(reading: Reading) -> Section | None:
         return None
     if decision.horizons:
         blocks.append(_horizons(reading, decision.horizons))
-    if decision.flips:
-        blocks.append(Paragraph(text=flips(reading)))
+    later = flips(reading)
+    if later:
+        blocks.append(Paragraph(text=later))
     bullets = _bullets(reading)
     if bullets:
         blocks.append(Bullets(items=bullets))

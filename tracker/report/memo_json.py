@@ -63,6 +63,7 @@ def payload(view: MemoView) -> dict[str, Any]:
         "findings": [parts.finding(shared) for shared in analysis.findings],
         "evidence": [_point(point) for point in analysis.points],
         "break_even_by_configuration": [parts.cost(cost) for cost in analysis.costs],
+        "chain_bars": [parts.chain_bar(bar) for bar in analysis.chain_bars],
         "noise": [parts.noise(item) for item in analysis.noise],
         "step_time": parts.step_time(analysis.step_time),
         "acceptance": parts.acceptance(analysis.acceptance),

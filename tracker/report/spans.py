@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 Style = Literal["plain", "code", "run", "label"]
 FactKind = Literal["measured", "derived", "assumed", "quoted"]
 
-_NAME_LIKE = re.compile(r"[a-z]\S*[-_/]\S*\d")  # eagle3-d100-3-1-4, runs/2
+_NAME_LIKE = re.compile(r"[a-z]\S*[-_/]\S*\d|[a-z][\w-]*\.[a-z]{2,5}\b")  # eagle3-d100-3-1-4, runs/2, campaign.toml
 _NUMERAL = re.compile(r"(?<![\w.])[-−+±]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[KM](?!\w))?(?!\w|\.\d)")
 
 
@@ -173,7 +173,7 @@ def sentence(text: Rich) -> Rich:
 
 
 def capital(text: str) -> str:
-    """Return `text` with its first letter in upper case, unless its first word is a run's name or a flag."""
+    """Return `text` with its first letter in upper case, unless its first word is a run's name, a flag or a file."""
     if _NAME_LIKE.match(text):
         return text
     return text[:1].upper() + text[1:]

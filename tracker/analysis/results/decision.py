@@ -70,7 +70,7 @@ class OptionAssessment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextExperiment:
-    """The cheapest experiment worth doing next."""
+    """The experiment worth doing next: the one that tells most per GPU-hour."""
 
     title: str
     """Imperative sentence."""
@@ -84,6 +84,8 @@ class NextExperiment:
     """Expected value of the information less the price; None when not estimable."""
     p_success: float | None = None
     """Chance of the outcome hoped for."""
+    p_beats_best: float | None = None
+    """Chance to be faster than today's best candidate; None where that is not computed."""
     p_is_judgement: bool = False
     """Whether that chance is a judgement rather than a computation."""
     do_not_test: tuple[str, ...] = ()
