@@ -336,7 +336,10 @@ class DraftTrainer:
             },
             "validation_position_accuracy": accuracy,
             "gpu": torch.cuda.get_device_name() if DEVICE == "cuda" else None,
-            "cost": {
+            # Seconds of a CPU are no GPU-hours.
+            "cost": {}
+            if DEVICE != "cuda"
+            else {
                 "extraction_gpu_hours": round(extraction_s / 3600, 6),
                 "training_gpu_hours": round(seconds / 3600, 6),
             },
