@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from tracker.store.mlflow_open import open_store
 from tracker.store.spool import Spool
 from tracker.store.spooled_campaigns import pending_campaigns, put_campaign
 from tracker.store.sync import sync
+from tracker.workflows.session import Session
+from tracker.workflows.sync import sync_spool
 
 FACTS = Campaign(name="kimi eagle3", question="worth it?", decision_concurrency=8, costs=Costs(gpus=8, horizon_days=30))
 
@@ -72,3 +76,15 @@ def test_a_name_that_no_store_takes_is_refused_before_anything_is_kept(spool: Sp
         put_campaign(dataclasses.replace(FACTS, name="a/b"), spool)
 
     assert pending_campaigns(spool) == ()
+
+
+def test_facts_that_wait_alone_are_sent_too(tmp_path: Path, empty_database: Path) -> None:
+    (tmp_path / "data").mkdir()
+    shutil.copy(empty_database, tmp_path / "data" / "mlflow.db")
+    session = Session(now=datetime(2026, 11, 30, tzinfo=UTC), environ={}, cwd=tmp_path, folder=tmp_path / "data")
+    put_campaign(FACTS, session.spool)
+
+    assert sync_spool(session) == ()
+
+    assert session.store().load_campaign(FACTS.name) == FACTS
+    assert pending_campaigns(session.spool) == ()

@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import sqlite3
+import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,7 @@ from tests.store import samples
 from tests.store.gateway import Gateway, running
 from tests.store.test_tls_and_proxies import authority
 from tracker.cli.main import main
-from tracker.store import Spool, open_store
+from tracker.store import Spool, open_store, put_campaign
 from tracker.store.mlflow_open import configure_mlflow
 from tracker.workflows.doctor import examine
 from tracker.workflows.doctor_host import Check
@@ -247,6 +248,66 @@ def test_a_database_that_is_none_is_a_problem(found: Examine, data: Path) -> Non
     checks = found()
 
     assert (checks["store"].state, checks["schema"].state) == ("problem", "problem")
+
+
+@pytest.fixture
+def read_only(tmp_path: Path, empty_database: Path) -> Iterator[Callable[..., Path]]:
+    """Make a folder that even root cannot write: a file system mounted read-only, with a store or empty."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(command, check=False, capture_output=True).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+
+    def make(*, with_store: bool) -> Path:
+        if with_store:
+            shutil.copy(empty_database, folder / "mlflow.db")
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        return folder
+
+    yield make
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def checks_of(folder: Path) -> dict[str, Check]:
+    session = Session(now=NOW, environ={}, cwd=folder, folder=folder)
+    return {check.topic: check for check in examine(session, clock=lambda: datetime.now(UTC))}
+
+
+def test_a_store_in_a_folder_that_cannot_be_written_is_a_problem_told_in_words_alone(
+    read_only: Callable[..., Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = read_only(with_store=True)
+    capfd.readouterr()
+
+    checks = checks_of(folder)
+
+    assert (checks["store"].state, checks["spool"].state) == ("problem", "problem")
+    assert "attempt to write a readonly database" in checks["store"].message
+    assert "Make the database's file and its folder writable" in str(checks["store"].fix)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_store_that_could_not_be_made_is_a_problem_before_its_first_use(read_only: Callable[..., Path]) -> None:
+    folder = read_only(with_store=False)
+
+    check = checks_of(folder / "new" / "tracker")["store"]
+
+    assert check.state == "problem"
+    assert f"cannot be created: {folder} cannot be written" in check.message
+    assert "TRACKER_DATA_DIR" in str(check.fix)
+
+
+def test_who_chose_a_store_that_fails_is_told(found: Examine) -> None:
+    check = found(MLFLOW_TRACKING_URI="http://127.0.0.1:9")["store"]
+
+    assert check.message.endswith("(store chosen by MLFLOW_TRACKING_URI)")
+
+
+def test_waiting_facts_of_a_campaign_are_a_warning(found: Examine, data: Path) -> None:
+    put_campaign(samples.campaign("kimi"), Spool(data / "spool"))
+
+    assert (found()["spool"].state, found()["spool"].fix) == ("warning", "Run `tracker sync`")
 
 
 def test_waiting_runs_are_a_warning_and_damaged_ones_a_problem(found: Examine, data: Path) -> None:

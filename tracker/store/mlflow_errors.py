@@ -15,6 +15,7 @@ DOWN = re.compile(
     r"server closed the connection",
     re.IGNORECASE,
 )
+READ_ONLY = re.compile(r"readonly database|read-only (transaction|file system)|unable to open database", re.IGNORECASE)
 LOCKED = re.compile(r"database (table )?is locked", re.IGNORECASE)
 # Two writers made the same data set; one deleted the copy the other was still writing; a database broke a tie.
 CONTENDED = re.compile(
@@ -110,6 +111,8 @@ def _advice(text: str) -> str | None:
         return "Check the address; the server must be MLflow 3 or newer"
     if "disk is full" in text.lower():
         return "Free some disk space"
+    if READ_ONLY.search(text):
+        return "Make the database's file and its folder writable for this user, or name another store"
     return None
 
 

@@ -153,8 +153,9 @@ def connect(uri: str) -> Any:
     with quiet():
         from mlflow import MlflowClient
 
-        # It tells of every retry; what comes of them is told in words.
+        # They tell of every retry, and of every refusal with its traceback; what comes of them is told in words.
         logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
         with store_errors("the store could not be opened", where=without_credentials(uri)):
             if is_server(uri):
                 _require_answer(uri)

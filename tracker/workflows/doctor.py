@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
 from tracker.errors import StoreError
-from tracker.store import resolve_uri
+from tracker.store import pending_campaigns, resolve_uri
 from tracker.store.mlflow_open import ResolvedUri, is_server, sqlite_path
 from tracker.store.mlflow_probe import ServerFacts, Trial, ask_server, read_newest_record, try_store
 from tracker.workflows.doctor_host import Check, engines, failed, gpu, mail, versions
@@ -42,19 +44,19 @@ def _store(session: Session, clock: Callable[[], datetime]) -> Iterator[Check]:
         return
     shown = f"{resolved.shown} ({resolved.source})"
     if not resolved.exists:
-        yield Check(topic="store", state="ok", message=f"{shown} is created at its first use")
+        yield _new_store(resolved, shown)
         return
     facts = None
     if is_server(resolved.uri):
         try:
             facts = ask_server(resolved.uri, clock=clock)
         except StoreError as error:
-            yield failed("store", error)
+            yield _store_failed(error, resolved)
             return
     try:
         trial = try_store(resolved.uri)
     except StoreError as error:
-        yield failed("store", error)
+        yield _store_failed(error, resolved)
     else:
         tried = f"written, read back and cleaned up in {trial.experiment!r}, artifacts in {trial.artifacts}"
         yield Check(topic="store", state="ok", message=f"{shown}: {tried}")
@@ -62,6 +64,30 @@ def _store(session: Session, clock: Callable[[], datetime]) -> Iterator[Check]:
         yield from _records(resolved.uri)
     yield _schema(resolved, facts)
     yield _clock(facts)
+
+
+def _new_store(resolved: ResolvedUri, shown: str) -> Check:
+    """Return whether a store that does not exist yet can be made, without making anything."""
+    path = sqlite_path(resolved.uri)
+    place = None if path is None else next((item for item in path.parents if item.exists()), None)
+    if place is None or (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        return Check(topic="store", state="ok", message=f"{shown} is created at its first use")
+    return Check(
+        topic="store",
+        state="problem",
+        message=f"{shown} does not exist yet and cannot be created: {place} cannot be written",
+        fix="Make the folder writable for this user, or name another one in TRACKER_DATA_DIR or --tracking-uri",
+    )
+
+
+def _store_failed(error: StoreError, resolved: ResolvedUri) -> Check:
+    """Return an error of the store as a problem that says who chose this store."""
+    check = failed("store", error)
+    return dataclasses.replace(
+        check,
+        message=f"{check.message} (store chosen by {resolved.source})",
+        fix=check.fix or f"See what the store says, or name another one in {resolved.source}",
+    )
 
 
 def _artifacts(trial: Trial, *, has_server: bool) -> Iterator[Check]:
@@ -117,7 +143,8 @@ def _embedded_schema(path: Path | None, ours: str) -> Check:
         return failed("schema", error)
     if state == "current":
         return Check(topic="schema", state="ok", message=f"revision {revision}, that of MLflow {ours}")
-    message = f"revision {revision or 'none'} is {state} to MLflow {ours}"
+    stands = f"is {state} than that of" if state in ("older", "newer") else f"is {state} to"
+    message = f"revision {revision or 'none'} {stands} MLflow {ours}"
     return Check(topic="schema", state="problem", message=message, fix="See the line of the store")
 
 
@@ -143,7 +170,7 @@ def _spool(session: Session) -> Iterator[Check]:
     spool = session.spool
     try:
         spool.try_writing()
-        waiting, damaged = spool.pending(), spool.damaged()
+        waiting, damaged, facts = spool.pending(), spool.damaged(), pending_campaigns(spool)
     except StoreError as error:
         yield failed("spool", error)
         return
@@ -154,5 +181,8 @@ def _spool(session: Session) -> Iterator[Check]:
         message = f"{len(damaged)} damaged files were set aside in {spool.folder / 'bad'}"
         fix = "Read the .reason.txt beside each, log its input again, then delete the file"
         yield Check(topic="spool", state="problem", message=message, fix=fix)
-    if not waiting and not damaged:
+    if facts:
+        message = f"the facts of {len(facts)} campaigns wait in {facts[0].parent}"
+        yield Check(topic="spool", state="warning", message=message, fix="Run `tracker sync`")
+    if not waiting and not damaged and not facts:
         yield Check(topic="spool", state="ok", message=f"nothing waits in {spool.folder}, which can be written")

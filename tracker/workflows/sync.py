@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracker.errors import InputError, StoreError, UsageError
-from tracker.store import Spool, SyncOutcome, open_store, resolve_uri, sync
+from tracker.store import Spool, SyncOutcome, open_store, pending_campaigns, resolve_uri, sync
 from tracker.store.copying import CopyOutcome, copy_campaign, copy_store
 from tracker.store.matching import no_campaign
 from tracker.store.mlflow_campaign import MlflowCampaign
@@ -23,7 +23,7 @@ def sync_spool(session: Session, folder: Path | None = None) -> tuple[SyncOutcom
     if folder is not None and not folder.is_dir():
         raise InputError("there is no such folder", where=str(folder), hint="Name the spool folder that was copied.")
     spool = Spool(folder) if folder is not None else session.spool
-    if not spool.pending():
+    if not spool.pending() and not pending_campaigns(spool):
         return ()
     return sync(session.store(), spool)
 
