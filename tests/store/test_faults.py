@@ -117,7 +117,7 @@ def test_a_process_killed_at_every_point_loses_and_doubles_nothing(
 @pytest.mark.parametrize(
     "kind",
     [
-        # It waits in the spool and is not lost, but no sync ends it: MLflow refuses one output twice (UNIQUE constraint).
+        # It waits in the spool, not lost, but no sync ends it: MLflow refuses one output twice (UNIQUE constraint).
         pytest.param("sqlite", marks=pytest.mark.xfail(reason="mlflow_write.link tells MLflow of an output twice")),
         "server",
     ],

@@ -14,7 +14,7 @@ from tracker.errors import InputError, StoreError
 from tracker.store import mlflow_campaigns as desk
 from tracker.store.base import Query
 from tracker.store.mlflow_adopt import Adoption
-from tracker.store.mlflow_forget import find_adopted, forget
+from tracker.store.mlflow_forget import disconnect, find_adopted, forget
 from tracker.store.mlflow_store import MlflowStore
 
 
@@ -93,6 +93,33 @@ def test_a_campaign_and_a_drafters_page_that_others_use_stay(
         served = client.get_run(benchmark).data.tags["drafter.model_id"]
         number = client.get_experiment_by_name(experiment).experiment_id
         assert [model.model_id for model in client.search_logged_models([number])] == [served]
+
+
+def test_a_drafters_page_names_the_training_and_forgets_it_with_the_last_benchmark(
+    mlflow: MlflowStore, experiment: str, make_run: MakeRun
+) -> None:
+    first, second = mlflow.save(make_run("one", training=None)), mlflow.save(make_run("two", training=None))
+    run_id = write_trainer_run(mlflow, f"{experiment}-drafters")
+    adopted(mlflow, run_id)
+    with client_of(mlflow) as client:
+        (model,) = client.search_logged_models([mlflow.experiment_id(experiment)])
+    before = model.tags
+
+    def tags() -> dict[str, str]:
+        with client_of(mlflow) as client:
+            return dict(client.get_logged_model(model.model_id).tags)
+
+    for benchmark in (first, second):
+        Adoption(mlflow).connect(mlflow.load(run_id), benchmark)
+    assert tags()["drafter.trained_by"] == run_id
+    note = tags()["mlflow.note.content"]
+    assert "trained on 100,000 samples, 25,600,000 tokens" in note
+    assert f"/runs/{run_id}?" in note
+
+    disconnect(mlflow, first, run_id)
+    assert tags()["drafter.trained_by"] == run_id
+    disconnect(mlflow, second, run_id)
+    assert tags() == before
 
 
 CALLS = ("delete_tag", "delete_experiment_tag", "delete_logged_model", "list_artifacts", "get_experiment")

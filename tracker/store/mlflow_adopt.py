@@ -19,7 +19,7 @@ from tracker.errors import InputError, RunNotFoundError, StoreError
 from tracker.store.codec import content_digest, decode_record, encode_record
 from tracker.store.matching import MIN_PREFIX, SHOWN_CANDIDATES
 from tracker.store.mlflow_artifacts import RECORD
-from tracker.store.mlflow_drafters import drafter_model
+from tracker.store.mlflow_drafters import TRAINED_BY, drafter_model, name_training
 from tracker.store.mlflow_experiments import OURS, find_experiments, is_campaign
 from tracker.store.mlflow_names import MAX_TAG, storable
 from tracker.store.mlflow_projection import CHANGED_AT, project, written_at
@@ -45,8 +45,6 @@ ADOPTED = "tracker.adopted"
 BEGUN = "begun"
 THEIRS = "tracker.adopted_tags"
 """Tag: names of tags that the run had before, separated by blanks; these are never written."""
-TRAINED_BY = "drafter.trained_by"
-"""Tag of a benchmark: run id of the training that made its drafter."""
 KIND = "tracker.kind"
 FINDING = "finding."
 RUN_ID_LENGTH = 32
@@ -298,7 +296,11 @@ def connect(client: Any, training: RunRecord, training_run_id: str, benchmark_ru
     if benchmark.data.tags.get(TRAINED_BY) != training_run_id:
         client.set_tag(benchmark_run_id, TRAINED_BY, training_run_id)
     model_id = benchmark.data.tags.get(MODEL_ID)
-    if model_id is not None and model_id not in _outputs(client.get_run(training_run_id)):
+    if model_id is None:
+        return
+    run = client.get_run(training_run_id)
+    name_training(client, client.get_experiment(benchmark.info.experiment_id), model_id, training, run)
+    if model_id not in _outputs(run):
         steps = None if training.training is None else training.training.optimizer_steps
         client.log_outputs(training_run_id, [LoggedModelOutput(model_id, 0 if steps is None else steps)])
 

@@ -22,6 +22,8 @@ EXTERNAL = {"mlflow.model.isExternal": "true"}
 KNOWN = "tracker.drafter."
 """Prefix of the experiment's tags: `tracker.drafter.<model id>` holds the JSON of what is known of that drafter."""
 NAME_TAG = "tracker.drafter"
+TRAINED_BY = "drafter.trained_by"
+"""Tag of a benchmark and of its drafter's page: run id of the training that made the drafter."""
 NOTE = "mlflow.note.content"
 TRAINING_FACTS = ("samples", "tokens", "optimizer_steps", "epochs", "mix", "data_name", "data_digest")
 MAX_FACT = 500
@@ -141,15 +143,47 @@ def _complete(client: Any, experiment: Any, model_id: str, known: Drafter, wante
         _remember(client, experiment, model_id, known.joined(wanted))
 
 
-def _description(drafter: Drafter) -> str:
-    """Return what the model's page says first: what it is, what it was trained on, and what the page shows."""
+def name_training(client: Any, experiment: Any, model_id: str, training: RunRecord, run: Any) -> None:
+    """Say on a drafter's page which training made it and on what data, in words that `forget_training` takes back.
+
+    Args:
+        client: MlflowClient.
+        experiment: MLflow's experiment that the page is in.
+        model_id: The page.
+        training: The training's record.
+        run: MLflow's run of it.
+    """
+    facts = {} if training.training is None else {name: getattr(training.training, name) for name in TRAINING_FACTS}
+    told = Drafter(tags={}, params={name: as_text(value) for name, value in facts.items() if value is not None})
+    known = dict(_known(experiment)).get(model_id, Drafter(tags={}, params={}))
+    place = f"#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}?workflowType=machine_learning"
+    note = _description(known.joined(told), by=f"[{as_markdown(training.name)}]({place})")
+    client.set_logged_model_tags(model_id, {TRAINED_BY: run.info.run_id, NOTE: note})
+
+
+def forget_training(client: Any, experiment: Any, model_id: str, training_run_id: str) -> None:
+    """Take back what `name_training` wrote, where it named this training."""
+    known = dict(_known(experiment)).get(model_id)
+    if known is not None and client.get_logged_model(model_id).tags.get(TRAINED_BY) == training_run_id:
+        client.set_logged_model_tags(model_id, {NOTE: _description(known)})
+        client.delete_logged_model_tag(model_id, TRAINED_BY)
+
+
+def _description(drafter: Drafter, *, by: str | None = None) -> str:
+    """Return what the model's page says first: what it is, what it was trained on, and what the page shows.
+
+    Args:
+        drafter: What is known of it.
+        by: The training that made it, as Markdown.
+    """
     facts = {**drafter.tags, **drafter.params}
-    kind = " ".join(facts[key] for key in ("kind", "architecture") if key in facts)
+    kind = "".join(f" {facts[key]}" for key in ("kind", "architecture") if key in facts)
     data = [f"{int(facts[key]):,} {key}" for key in ("samples", "tokens") if facts.get(key, "").isdigit()]
     trained = f"trained on {', '.join(data)}" if data else "trained on an amount of data that was not recorded"
     target = f", drafts for {facts['target.name']}" if "target.name" in facts else ""
-    what = as_markdown(f"Drafter {kind}, {trained}{target}.")
-    return f"{what} Below are the numbers of every run that served it."
+    what = as_markdown(f"Drafter{kind}, {trained}{target}.")
+    made = "" if by is None else f" It was made by the training {by}."
+    return f"{what}{made} Below are the numbers of every run that served it."
 
 
 def _described(drafter: Checkpoint, record: RunRecord) -> Drafter:

@@ -20,14 +20,13 @@ from tracker.store.mlflow_adopt import (
     FOREIGN_TAGS,
     KIND,
     THEIRS,
-    TRAINED_BY,
     find,
     is_adopted,
     theirs,
 )
 from tracker.store.mlflow_amendments import amended, touched_tags
 from tracker.store.mlflow_artifacts import RECORD
-from tracker.store.mlflow_drafters import KNOWN
+from tracker.store.mlflow_drafters import KNOWN, TRAINED_BY, forget_training
 from tracker.store.mlflow_experiments import CAMPAIGN_SHA256, OURS
 from tracker.store.mlflow_projection import project
 from tracker.store.mlflow_read import read_artifact, search
@@ -86,8 +85,20 @@ def forget(store: MlflowStore, run_id: str) -> str | None:
 def disconnect(store: MlflowStore, benchmark_run_id: str, training_run_id: str) -> None:
     """Remove from a benchmark the tag that names the training of its drafter, where it names this one."""
     with store.speaking(f"the run {benchmark_run_id} could not be disconnected") as client:
-        if client.get_run(benchmark_run_id).data.tags.get(TRAINED_BY) == training_run_id:
+        run = client.get_run(benchmark_run_id)
+        if run.data.tags.get(TRAINED_BY) == training_run_id:
+            if (model_id := run.data.tags.get(MODEL_ID)) is not None:
+                _disconnect_model(client, run, model_id, training_run_id)
             client.delete_tag(benchmark_run_id, TRAINED_BY)
+
+
+def _disconnect_model(client: Any, benchmark: Any, model_id: str, training_run_id: str) -> None:
+    """Let the drafter's page forget its training, unless another benchmark of it is connected with the same."""
+    number = benchmark.info.experiment_id
+    connected = search(client, [number], f"tags.`{TRAINED_BY}` = '{training_run_id}'")
+    others = [run for run in connected if run.info.run_id != benchmark.info.run_id]
+    if not any(run.data.tags.get(MODEL_ID) == model_id for run in others):
+        forget_training(client, client.get_experiment(number), model_id, training_run_id)
 
 
 def _added_tags(client: Any, run: Any) -> Iterator[str]:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 
 from tracker.errors import UsageError
-from tracker.store.mlflow_view import VIEW_ID
+from tracker.store.mlflow_view import VIEW_ID, VIEW_TAG
 from tracker.workflows.session import Session
 
 HOST = "127.0.0.1"
@@ -39,14 +39,14 @@ def plan_ui(session: Session, *, experiment: str | None, port: int) -> UiPlan:
     if experiment is None and len(known := store.experiments()) == 1:
         experiment = known[0]
     if store.uri.startswith(("http://", "https://")):
-        return UiPlan(url=_address(store.uri, store.experiment_id(experiment) if experiment else None), command=None)
+        return UiPlan(url=_address(store.uri, experiment, session), command=None)
     _require_free(port)
     base = f"http://{HOST}:{port}"
     command = (
         *(sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port), "--workers", "1"),
         *("--backend-store-uri", store.uri),
     )
-    return UiPlan(url=_address(base, store.experiment_id(experiment) if experiment else None), command=command)
+    return UiPlan(url=_address(base, experiment, session), command=command)
 
 
 def serve_ui(plan: UiPlan, session: Session) -> int:
@@ -80,11 +80,18 @@ def _require_free(port: int) -> None:
         ) from error
 
 
-def _address(base: str, experiment_id: str | None) -> str:
+def _address(base: str, experiment: str | None, session: Session) -> str:
     """Return the page's address.
 
-    MLflow 3.17 reads the query behind the `#` route: in front of it, the interface made for agents opens.
+    MLflow 3.17 reads the query behind the `#` route: in front of it, the interface made for agents opens. That one
+    opens too where the address names a view which the experiment lacks, as a trainer's own does (seen in Chromium).
     """
-    page = f"experiments/{experiment_id}/runs" if experiment_id else "experiments"
-    view = f"&viewStateShareKey={VIEW_ID}" if experiment_id else ""
-    return f"{base.rstrip('/')}/#/{page}?workflowType=machine_learning{view}"
+    address = f"{base.rstrip('/')}/#/experiments"
+    if experiment is None:
+        return f"{address}?workflowType=machine_learning"
+    store = session.mlflow_store()
+    number = store.experiment_id(experiment)
+    with store.speaking(f"the campaign {experiment!r} could not be read") as client:
+        has_view = VIEW_TAG in client.get_experiment(number).tags
+    view = f"&viewStateShareKey={VIEW_ID}" if has_view else ""
+    return f"{address}/{number}/runs?workflowType=machine_learning{view}"
