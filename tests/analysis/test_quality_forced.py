@@ -46,6 +46,11 @@ def test_shorter_steps_and_differences_within_the_noise_stay_noise(step_ms: floa
     assert SHARED not in text
 
 
+def test_the_spread_shown_has_the_decimals_that_tell_its_ends_apart() -> None:
+    assert "they run from 18.02 to 18.04 ms" in noise_note(forced("a", 2.5, 18.02), forced("b", 2.5, 18.04))
+    assert "they run from 18.0 to 19.6 ms" in noise_note(forced("a", 2.5, 18.0), forced("b", 2.5, 19.6))
+
+
 def test_servers_of_one_accept_length_differ_by_noise() -> None:
     text = noise_note(forced("a", 2.5, 18.0), forced("b", 2.5, 19.6))
 

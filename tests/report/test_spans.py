@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracker.report.spans import fit_words, known, listing, number, quote, rich, sentence, strong
+from tracker.report.spans import capital, fit_words, known, listing, number, quote, rich, sentence, strong
 
 
 def test_quoted_numerals_keep_their_value_and_source() -> None:
@@ -44,3 +44,9 @@ def test_sentence_ends_once() -> None:
 def test_unknown_number_is_never_shown() -> None:
     with pytest.raises(ValueError, match="not known"):
         known(None)
+
+
+@pytest.mark.parametrize("text", ["campaign.toml states no shares", "eagle3-d100-3-1-4 is dear", "memo.json has them"])
+def test_names_of_files_and_runs_are_never_capitalised(text: str) -> None:
+    assert capital(text) == text
+    assert capital("e.g. this") == "E.g. this"

@@ -11,6 +11,8 @@ from tests.report.examples import MEMOS, NO_OPTIONS
 from tests.report.founding import context, founding
 from tests.report.founding_options import founding_decision
 from tests.report.h200 import h200, h200_decision
+from tracker.analysis.results import NextExperiment
+from tracker.domain.estimate import Estimate
 from tracker.report import MemoView, build, render_text
 
 FORBIDDEN = re.compile(r"\b(better|worse|significant(ly)?|seems?|very|huge|NaN|None|inf|nan)\b")
@@ -132,6 +134,28 @@ def test_what_is_deployed_and_best_is_kept() -> None:
 
     assert view.headline.text == "Keep the drafter: 1.32 times as fast at 1 stream"
     assert view.brief[0].lead.text == "Keep chain of 3, 100K samples?"
+
+
+def test_a_drafter_that_pays_is_served_today_tested_against_itself_and_outdone_later() -> None:
+    today = dataclasses.replace(h200_decision().options[0], rank=2)
+    more = dataclasses.replace(
+        today, key="tune_configuration_5_1_6", title="Tune to 5 steps", cost_gpu_hours=1.0, rank=1,
+        net_gpu_hours=Estimate(value=560, low=400, high=680),
+    )  # fmt: skip
+    test = NextExperiment(
+        title="Benchmark 5 steps", why="It may.", cost_gpu_hours=0.2, net_value_gpu_hours=9, p_success=0.99,
+        p_beats_best=0.55,
+    )  # fmt: skip
+    decision = h200_decision(options=(more, today, *h200_decision().options[1:]), next_experiment=test)
+    view = build(h200(), decision, context(run_urls={}))
+    ask, _, follows, _ = view.brief
+    options = next(section for section in view.sections if section.key == "options")
+
+    assert ask.lead.text.startswith("Serve traffic at 1 stream with")
+    assert follows.text.text == (
+        "Benchmark 5 steps: under 1 GPU-hour, chance 0.55 to beat 696. Then option A: tune to 5 steps."
+    )
+    assert options.heading.text == ("Today's drafter is worth +520 GPU-hours; option A would add 40: tune to 5 steps")
 
 
 def test_loads_that_are_never_faster_are_named() -> None:

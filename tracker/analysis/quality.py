@@ -82,6 +82,8 @@ def _noise(observations: Sequence[Observation], references: Mapping[int | None, 
             continue
         spreads = [f"{percent(_spread(members))} at {streams(load)}" for load, members in exceeding]
         steps = [item.step_ms.value for item in exceeding[0][1] if item.step_ms is not None]
+        decimals = 1 if f"{min(steps):.1f}" != f"{max(steps):.1f}" else 2
+        low, high = (f"{end:.{decimals}f}" for end in (min(steps), max(steps)))
         claimed = max(claimed_by_runs(members) for _, members in exceeding)
         own = f"their own repeats claim {percent(claimed)}" if claimed else "no run was repeated, so they claim none"
         ids = tuple(dict.fromkeys(item.run_id for _, members in exceeding for item in members))
@@ -90,7 +92,7 @@ def _noise(observations: Sequence[Observation], references: Mapping[int | None, 
             message=(
                 f"{count(len(exceeding[0][1]), 'server')} of one configuration ({label}) should have one step "
                 "time, whatever "
-                f"the drafter; they run from {min(steps):.1f} to {max(steps):.1f} ms at "
+                f"the drafter; they run from {low} to {high} ms at "
                 f"{streams(exceeding[0][0])}. Standard "
                 f"deviation: {listed(spreads)}; {own}. It is carried into every interval, the baseline's included."
                 f"{longer_answers(exceeding)}"
