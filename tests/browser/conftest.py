@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.report.examples import MEMOS
 from tracker.report import render_explore, render_html
 
+SHOW_MS = 30_000
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--no-first-run"),
@@ -41,3 +42,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name in ("founding", "h200"):
             (folder / name / "explore.html").write_text(render_explore(view), encoding="utf-8")
     return folder
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    found = chromium.new_page(viewport={"width": 1600, "height": 1000})
+    found.set_default_timeout(SHOW_MS)
+    yield found
+    found.close()

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
-from tests.fixtures_mlflow import free_port, stop_server
+from tests.browser.mlflow_site import Site, shown, started
 from tests.workflows.test_search_filters import EXPECTED, documented
-from tracker.store.mlflow_open import sqlite_uri
-from tracker.store.mlflow_store import WORKFLOW, MlflowStore
+from tracker.store.mlflow_store import WORKFLOW
 from tracker.store.mlflow_view import MEMOS_VIEW_ID, VIEW_ID
 from tracker.workflows.demo import run_demo
 from tracker.workflows.session import Session
@@ -29,26 +21,6 @@ from tracker.workflows.session import Session
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
 H200, KIMI = "h200-tiny-llama", "kimi-k2.5-eagle3"
-COMMAND = "from tracker.cli.main import main; main()"
-START_SECONDS = 120
-SHOW_MS = 30_000
-
-
-@dataclass(frozen=True)
-class Site:
-    """The web interface as `tracker ui` started it."""
-
-    base: str
-    opened: str
-    said: str
-    store: MlflowStore
-
-    def experiment(self, name: str) -> str:
-        return f"{self.base}/#/experiments/{self.store.experiment_id(name)}"
-
-    def run(self, name: str) -> str:
-        run = self.store.load(name)
-        return f"{self.experiment(run.record.experiment)}/runs/{run.run_id}"
 
 
 @pytest.fixture(scope="module")
@@ -56,46 +28,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("ui")
     now = datetime(2026, 11, 30, 8, 0, tzinfo=UTC)
     run_demo(folder / "memos", Session(now=now, environ={}, cwd=folder, folder=folder / "store"), UTC)
-    uri, port = sqlite_uri(folder / "store" / "mlflow.db"), free_port()
-    log = (folder / "log").open("w")
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "ui", "--experiment", H200, "--port", str(port), "--tracking-uri", uri],
-        stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )  # fmt: skip
-    assert process.stdout is not None
-    opened = process.stdout.readline().strip()
-    base = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(f"{base}/health", timeout=2).close()
-                break
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.3)
-        said = (folder / "log").read_text()
-        yield Site(base=base, opened=opened, said=said, store=MlflowStore(uri))
-    finally:
-        stop_server(process)  # type: ignore[arg-type]
-        process.stdout.close()
-        log.close()
-
-
-@pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    found = chromium.new_page(viewport={"width": 1600, "height": 1000})
-    found.set_default_timeout(SHOW_MS)
-    yield found
-    found.close()
-
-
-def shown(page: Page, url: str, *texts: str) -> str:
-    """Open a page, wait for texts to be visible, and return all that it says."""
-    page.goto(url)
-    for text in texts:
-        page.get_by_text(text, exact=False).first.wait_for()
-    return page.locator("body").inner_text()
+    with started(folder / "store", H200) as found:
+        yield found
 
 
 def test_ui_starts_on_the_store_and_opens_at_the_campaign_and_says_so(site: Site, page: Page) -> None:
