@@ -169,3 +169,17 @@ def test_measuring_load_by_load_counts_the_same_as_measuring_at_once(campaign: C
         for name in ("concurrency", "requests_completed", "output_tokens", "verify_steps", "accepted_histogram"):
             assert getattr(mine, name) == getattr(theirs, name), name
     assert {cell.repeat for cell in a.measurements} == {cell.repeat for cell in b.measurements} == {None, 0, 1}
+
+
+def test_a_mistake_started_on_purpose_waits_until_what_works_is_measured(campaign: Campaign) -> None:
+    wrong = server("a-mistake", "3-1-4", more='allow = ["ALGO_MISMATCH_EAGLE_FOR_EAGLE3"]').replace("EAGLE3", "EAGLE", 1)
+    plan = campaign.write(wrong + server("works", "3-1-4")).plan
+    drafter = campaign.folder / "d"
+    drafter.mkdir()
+    (drafter / "config.json").write_text('{"architectures": ["LlamaForCausalLMEagle3"], "hidden_size": 64}')
+
+    order = rank_left(plan, check_all(plan), campaign.folder / "out").order
+
+    assert [item.name for item in order] == ["works", "a-mistake"]
+    assert order[-1].expected_tok_s.value is None
+    assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in order[-1].reason

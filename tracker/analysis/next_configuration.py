@@ -14,12 +14,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 import numpy as np
+from scipy import stats
 
 from tracker.analysis._forms import Chain
 from tracker.analysis.baselines import Reference, references
 from tracker.analysis.campaign import decision_load
 from tracker.analysis.configurations import configurations
 from tracker.analysis.costs import configuration_costs, length_estimate
+from tracker.analysis.noise import BetweenRunNoise
 from tracker.analysis.observations import Observation, observe
 from tracker.analysis.posterior import Posterior, SizeMeasurement, sample
 from tracker.analysis.priors import DEFAULT_PRIORS, Priors
@@ -94,9 +96,9 @@ class NextConfiguration:
     gpu_hours: float
     """Price of measuring it."""
     expected_tok_s: Estimate
-    """Predicted output tok/s at the decision load, 80 %."""
+    """Predicted output tok/s at the decision load as one start would measure it, 80 %."""
     p_improves: float | None
-    """Chance to be faster than everything measured, the baseline included; None when it cannot be predicted."""
+    """Chance that it is faster, noise between starts apart, than everything measured; None when not predictable."""
     improvement_tok_s: float | None
     """Expected improvement over the fastest measured one: mean of what it gains, nothing where it loses."""
     improvement_per_gpu_hour: float | None
@@ -159,7 +161,7 @@ def next_configurations(
     found = []
     for item in unmeasured:
         draws, basis = (None, "") if known is None else _tok_s(item, wanted[item.name], known, priors, luck)
-        found.append(_assessed(item, draws, basis, known, identify.get(item.name)))
+        found.append(_assessed(item, draws, basis, known, identify.get(item.name), luck))
     gains = {name: gain for name, (gain, _) in identify.items()}
     return tuple(sorted(found, key=lambda item: _order(item, gains)))
 
@@ -176,6 +178,7 @@ def _assessed(
     basis: str,
     known: _Known | None,
     identify: tuple[float, str] | None,
+    luck: Scores,
 ) -> NextConfiguration:
     if draws is None or known is None:
         reason = "simulated acceptance shows a step time and no speed"
@@ -193,7 +196,7 @@ def _assessed(
         )
     gain = float(np.maximum(draws - known.best_tok_s, 0.0).mean())
     better = float((draws > known.best_tok_s).mean())
-    expected = summarise(draws)
+    expected = summarise(draws * _of_a_start(known.reference.noise, luck))
     words = (
         f"predicted {expected.value:.0f} tok/s ({expected.low:.0f} to {expected.high:.0f}) against "
         f"{known.best_tok_s:.0f} of {known.best_name}, the fastest so far at {streams(known.load)}: chance "
@@ -209,6 +212,12 @@ def _assessed(
         improvement_per_gpu_hour=gain / item.gpu_hours,
         reason=_sentence(words if identify is None else identify[1]),
     )
+
+
+def _of_a_start(noise: BetweenRunNoise, luck: Scores) -> FloatArray:
+    """Return draws of what one start of a server makes of its speed: noise between starts, as far as it is known."""
+    spread = luck.process if math.isinf(noise.df) else stats.t.ppf(stats.norm.cdf(luck.process), noise.df)
+    return np.asarray(np.exp(noise.sd * spread), dtype=np.float64)
 
 
 def _sentence(words: str) -> str:

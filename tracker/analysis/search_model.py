@@ -78,6 +78,8 @@ class Scores:
     """Uniform: share of the growth that verification takes."""
     breadth: FloatArray
     """Uniform: what a tree adds to a chain."""
+    process: FloatArray
+    """Of what a freshly started server adds."""
 
 
 def scores(count: int, seed: int) -> Scores:
@@ -92,6 +94,7 @@ def scores(count: int, seed: int) -> Scores:
         decay=normal[4],
         split=rng.random(count),
         breadth=rng.random(count),
+        process=rng.standard_normal(count),
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracker import engines
 from tracker.analysis.next_configuration import NextConfiguration, Unmeasured, next_configurations
+from tracker.domain.estimate import Estimate
 from tracker.domain.record import RunRecord, StoredRun
 from tracker.domain.server import Speculation
 from tracker.workflows.sweep_check import Checked
@@ -44,12 +46,25 @@ def rank(
         measure_s: Seconds that measuring one server took; the plan's estimate when None.
     """
     hours = hours_of_one(plan, start_s=start_s, measure_s=measure_s)
-    return Ranking(
-        order=next_configurations(
-            [StoredRun(run_id=record.record_id, record=record) for record in records],
-            [_unmeasured(item, plan, hours) for item in waiting],
-            campaign=plan.campaign.campaign,
-        )
+    order = next_configurations(
+        [StoredRun(run_id=record.record_id, record=record) for record in records],
+        [_unmeasured(item, plan, hours) for item in waiting],
+        campaign=plan.campaign.campaign,
+    )
+    mistaken = {item.arm.name: item.allowed for item in waiting if item.allowed}
+    sound = [item for item in order if item.name not in mistaken]
+    return Ranking(order=(*sound, *(_last(item, mistaken[item.name]) for item in order if item.name in mistaken)))
+
+
+def _last(item: NextConfiguration, codes: Sequence[str]) -> NextConfiguration:
+    """Return a server that the checks would refuse, which no prediction knows anything about."""
+    return dataclasses.replace(
+        item,
+        expected_tok_s=Estimate(reason="a check would refuse it"),
+        p_improves=None,
+        improvement_tok_s=None,
+        improvement_per_gpu_hour=None,
+        reason=f"It fails {', '.join(codes)} and is started on purpose: what works comes first.",
     )
 
 

@@ -41,6 +41,12 @@ class Checked:
         return tuple(item for item in self.findings if item.severity == "error" and item.code not in self.allow)
 
     @property
+    def allowed(self) -> tuple[str, ...]:
+        """Return the codes of errors that were found and may be there."""
+        codes = (item.code for item in self.findings if item.severity == "error" and item.code in self.allow)
+        return tuple(dict.fromkeys(codes))
+
+    @property
     def reason(self) -> str:
         """Return in one sentence why it is refused."""
         codes = ", ".join(item.code for item in self.refused_by)
