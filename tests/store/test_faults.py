@@ -114,14 +114,7 @@ def test_a_process_killed_at_every_point_loses_and_doubles_nothing(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "kind",
-    [
-        # It waits in the spool, not lost, but no sync ends it: MLflow refuses one output twice (UNIQUE constraint).
-        pytest.param("sqlite", marks=pytest.mark.xfail(reason="mlflow_write.link tells MLflow of an output twice")),
-        "server",
-    ],
-)
+@pytest.mark.parametrize("kind", ["sqlite", "server"])
 def test_a_process_killed_at_every_point_of_logging_a_training_loses_and_doubles_nothing(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -190,6 +190,12 @@ def link(client: Any, record: RunRecord, run_id: str, model_id: str | None, data
     models = [] if model_id is None or is_training else [LoggedModelInput(model_id)]
     if datasets or models:
         client.log_inputs(run_id, datasets=datasets or None, models=models or None)
-    if model_id is not None and is_training:
+    if model_id is not None and is_training and not _has_made(client, run_id, model_id):
         steps = None if record.training is None else record.training.optimizer_steps
         client.log_outputs(run_id, [LoggedModelOutput(model_id, 0 if steps is None else steps)])
+
+
+def _has_made(client: Any, run_id: str, model_id: str) -> bool:
+    """Return whether a run names a model as its output already: MLflow refuses to be told so twice."""
+    outputs = client.get_run(run_id).outputs
+    return outputs is not None and any(output.model_id == model_id for output in outputs.model_outputs)
