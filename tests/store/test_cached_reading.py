@@ -145,9 +145,13 @@ class Interleaving(RuleBasedStateMachine):
     @precondition(lambda self: self.active)
     @rule(which=st.integers(0, 99))
     def delete_for_good(self, which: int) -> None:
+        # With nothing unread besides: a count cannot tell one run that went for good and one that a wrong clock wrote.
+        self.read(0)
+        self.read(1)
         run_id = self.active.pop(which % len(self.active))
         self.client.delete_run(run_id)
         self.client._tracking_client.store._hard_delete_run(run_id)  # what `mlflow gc` calls
+        self.read(1)
 
     @precondition(lambda self: self.active and self.deleted)
     @rule(which=st.integers(0, 99))
@@ -332,8 +336,8 @@ def test_known_runs_are_not_asked_for_again(
     asked.clear()
     found = mlflow_store.query(query)
 
-    assert nothing_new <= 4
-    assert sum(count for _, count in asked) <= 10
+    assert nothing_new <= 5
+    assert sum(count for _, count in asked) <= 12
     assert found == by_search(mlflow_store, experiment)
 
 
