@@ -172,7 +172,9 @@ def test_measuring_load_by_load_counts_the_same_as_measuring_at_once(campaign: C
 
 
 def test_a_mistake_started_on_purpose_waits_until_what_works_is_measured(campaign: Campaign) -> None:
-    wrong = server("a-mistake", "3-1-4", more='allow = ["ALGO_MISMATCH_EAGLE_FOR_EAGLE3"]').replace("EAGLE3", "EAGLE", 1)
+    wrong = server("a-mistake", "3-1-4", more='allow = ["ALGO_MISMATCH_EAGLE_FOR_EAGLE3"]').replace(
+        "EAGLE3", "EAGLE", 1
+    )
     plan = campaign.write(wrong + server("works", "3-1-4")).plan
     drafter = campaign.folder / "d"
     drafter.mkdir()
