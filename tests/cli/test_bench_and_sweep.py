@@ -85,7 +85,7 @@ def test_with_a_budget_the_plan_says_what_would_come_first_and_why(
     told = cli(*arguments)
     plan = json.loads(cli(*arguments, "--json").out)
 
-    assert ("wrong: Nothing with speculation is measured" in told.out) == adaptive
+    assert ("wrong: It fails ALGO_MISMATCH_EAGLE_FOR_EAGLE3 and is started on purpose" in told.out) == adaptive
     assert [(item["name"], item["stage"]) for item in plan.get("order", [])] == [("wrong", "identify")] * adaptive
 
 

@@ -232,7 +232,8 @@ def _document(content: bytes, where: str) -> dict[str, Any]:
 
 def _convert(document: dict[str, Any], kind: type[T], where: str) -> T:
     try:
-        value = msgspec.convert(document, kind)
+        # A share of traffic has its load, a number, for a key; JSON's keys are text.
+        value = msgspec.convert(document, kind, str_keys=True)
     except msgspec.ValidationError as error:
         raise StoreError(f"not a valid {kind.__name__}: {error}", where=where, hint="The file is damaged") from error
     unknown = _unknown_field(document, msgspec.to_builtins(value, str_keys=True), "$")

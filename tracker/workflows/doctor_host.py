@@ -39,7 +39,8 @@ class Check:
 def failed(topic: str, error: TrackerError) -> Check:
     """Return an error as a problem."""
     where = f"{error.where}: " if error.where else ""
-    return Check(topic=topic, state="problem", message=f"{where}{error.message}", fix=error.hint)
+    fix = error.hint or "Try again; if it stays, the log of the other side says more"
+    return Check(topic=topic, state="problem", message=f"{where}{error.message}", fix=fix)
 
 
 def versions() -> Iterator[Check]:
