@@ -66,7 +66,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
 
 
 def _agreeing(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with the one rule between two of them kept: the load that decides has a share of the traffic."""
+    """Return the fields with the one rule between two of them kept: the load that decides has a share."""
     traffic = given.get("traffic")
     if traffic is None or not traffic.by_concurrency:
         return given
