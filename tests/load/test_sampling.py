@@ -46,6 +46,7 @@ def _known_throughput() -> float:
     return TOKENS * len(PROMPTS) / max(free_s)
 
 
+@pytest.mark.slow
 def test_a_streamed_sample_does_not_bias_the_throughput() -> None:
     measured: dict[float, list[float]] = {0.0: [], 0.25: [], 1.0: []}
     with (

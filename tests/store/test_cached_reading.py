@@ -356,6 +356,7 @@ def asked(mlflow_store: MlflowStore, monkeypatch: pytest.MonkeyPatch) -> list[tu
     return answers
 
 
+@pytest.mark.slow
 def test_two_processes_that_use_one_cache_at_once_while_runs_are_written_both_read_right(
     sqlite_store: MlflowStore, experiment: str, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ def filled(tmp_path: Path, empty_database: Path) -> Session:
     return session
 
 
-@pytest.fixture(params=["sqlite", "server"])
+@pytest.fixture(params=["sqlite", pytest.param("server", marks=pytest.mark.slow)])
 def second(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path) -> Iterator[Session]:
     """Another store; on the shared server the campaign is removed for good by another name."""
     uri = None if request.param == "sqlite" else request.getfixturevalue("mlflow_server")
@@ -99,6 +99,7 @@ def test_export_import_export_gives_the_same_bytes(filled: Session, second: Sess
     assert b'"owner": "maria"' in before["campaign.json"]
 
 
+@pytest.mark.slow
 def test_the_memo_made_of_an_imported_campaign_is_the_memo_made_of_the_original(
     filled: Session, tmp_path: Path, empty_database: Path
 ) -> None:
@@ -219,6 +220,7 @@ def test_a_name_taken_by_other_runs_is_refused_unless_asked_for(
     assert len(second.store().query(Query(experiment=NAME))) == 1
 
 
+@pytest.mark.slow
 def test_a_campaign_imported_under_another_name_takes_its_input_once_more_as_the_same_run(
     filled: Session, tmp_path: Path, empty_database: Path
 ) -> None:
@@ -232,6 +234,7 @@ def test_a_campaign_imported_under_another_name_takes_its_input_once_more_as_the
     assert {item.run_id for item in again.outcomes} == known
 
 
+@pytest.mark.slow
 def test_corrections_made_after_an_import_follow_with_the_next(
     filled: Session, tmp_path: Path, empty_database: Path
 ) -> None:

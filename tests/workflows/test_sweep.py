@@ -110,6 +110,7 @@ def campaign(tmp_path: Path, write_checkpoint: WriteCheckpoint) -> Campaign:
     return Campaign(tmp_path)
 
 
+@pytest.mark.slow
 def test_every_server_is_measured_between_two_measurements_of_the_resident_baseline(campaign: Campaign) -> None:
     servers = server("a", "small") + server("b", "large")
 
@@ -380,6 +381,7 @@ def test_the_users_own_benchmark_can_measure_instead(campaign: Campaign) -> None
     assert (cell.requests_completed, cell.output_tokens) == (1, 16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_command_ends_every_server_and_the_next_call_goes_on(
     campaign: Campaign, number: signal.Signals
@@ -423,6 +425,7 @@ def test_a_second_interrupt_ends_servers_that_do_not_listen_at_once(campaign: Ca
     assert _left_over(campaign) == []
 
 
+@pytest.mark.slow
 def test_killing_the_command_leaves_no_server(campaign: Campaign) -> None:
     campaign.write(server("a"), baseline=RESIDENT, environment={"FAKE_STEP_MS": "8"})
     process = _command(campaign)

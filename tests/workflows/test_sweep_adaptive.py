@@ -73,6 +73,7 @@ def campaign(tmp_path: Path) -> Campaign:
     return Campaign(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_next_server_is_the_one_that_tells_most_and_the_reason_is_told_and_kept(campaign: Campaign) -> None:
     servers = server("seven", "7-1-8") + server("three-again", "3-1-4") + server("three", "3-1-4")
 
@@ -124,6 +125,7 @@ def test_the_order_of_the_file_is_kept_when_nothing_else_is_asked(campaign: Camp
     assert campaign.chosen() == []
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_win_is_stopped_and_its_whole_loads_are_kept(campaign: Campaign) -> None:
     servers = server("hopeless", "3-1-4", step_ms="25") + server("fine", "3-1-4")
 

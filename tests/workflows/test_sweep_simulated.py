@@ -98,6 +98,7 @@ def test_step_time_is_measured_without_a_drafter_and_gives_a_break_even_but_no_v
     assert found.verdict.status == "undecided"
 
 
+@pytest.mark.slow
 def test_the_command_is_recorded_with_its_prefix_and_its_forcing_variables(tmp_path: Path) -> None:
     _models(tmp_path)
 
@@ -238,6 +239,7 @@ def test_a_mistake_is_named_with_advice(tmp_path: Path, sweep: str, words: str) 
     assert str(tmp_path) in (caught.value.where or "")
 
 
+@pytest.mark.slow
 def test_a_campaign_says_that_its_acceptance_was_forced_on_purpose(tmp_path: Path) -> None:
     _models(tmp_path)
     _swept(tmp_path, f'{SERVER}shape = "3-1-4"\nsimulated_accept_length = 2\n')
