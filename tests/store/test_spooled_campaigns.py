@@ -26,7 +26,7 @@ FACTS = Campaign(name="kimi eagle3", question="worth it?", decision_concurrency=
 
 def test_facts_reach_the_store_with_the_runs_and_leave_the_spool(store: RunStore, spool: Spool) -> None:
     put_campaign(FACTS, spool)
-    run = samples.run()
+    run = samples.run("a run of the facts alone")
     spool.put(dataclasses.replace(run, record=run.record.replace(experiment=FACTS.name)))
 
     outcomes = sync(store, spool)
