@@ -24,8 +24,9 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Three workers on two cores: many tests wait for servers that they start.
 test: lint
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -m slow

@@ -270,6 +270,7 @@ def test_a_benchmark_is_no_training(cli: Cli) -> None:
     assert "is a benchmark, not a training" in outcome.err
 
 
+@pytest.mark.slow
 def test_a_memo_shows_the_size_that_an_adopted_training_tells(cli: Cli, train: Train) -> None:
     run_id = train(experiment="kimi")
     cli("adopt", run_id, "--samples", "100000")
@@ -295,6 +296,7 @@ def test_an_experiment_of_trainings_alone_gets_no_empty_memo(cli: Cli, train: Tr
     assert not list(Path("memos").glob("*/memo.html"))
 
 
+@pytest.mark.slow
 def test_an_adoption_taken_back_leaves_the_benchmarks_as_they_were(cli: Cli, train: Train) -> None:
     benchmark = _bench(cli, "before")
     run_id = train()
@@ -328,6 +330,7 @@ def test_what_somebody_corrected_after_the_connection_stays(cli: Cli, train: Tra
     assert (training["samples"], training["trained_from"], training["optimizer_steps"]) == (90_000, None, None)
 
 
+@pytest.mark.slow
 def test_one_wrong_connection_is_taken_back_for_good_and_the_right_one_stays(cli: Cli, train: Train) -> None:
     right, wrong = _bench(cli, "right"), _bench(cli, "wrong")
     run_id = train()

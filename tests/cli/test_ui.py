@@ -59,6 +59,7 @@ def test_a_campaign_that_is_not_there_is_told_with_what_may_be_meant(cli: Cli) -
     assert "Did you mean 'kimi-eagle3'" in outcome.err
 
 
+@pytest.mark.slow
 def test_for_a_server_only_the_address_is_printed(cli: Cli, mlflow_server: str) -> None:
     outcome = cli("ui", "--tracking-uri", mlflow_server)
 

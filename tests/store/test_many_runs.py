@@ -38,6 +38,7 @@ def _plain(name: str, value: Any, folder: Path) -> str:
     return f"{name}={ID.sub('ID', str(value).replace(str(folder), 'FOLDER'))}"
 
 
+@pytest.mark.slow
 def test_made_at_once_the_database_and_the_files_are_those_of_runs_stored_one_by_one(
     tmp_path: Path, empty_database: Path
 ) -> None:

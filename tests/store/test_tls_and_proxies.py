@@ -202,6 +202,7 @@ def test_a_proxy_is_used_where_the_environment_names_one_and_not_where_it_except
     assert len(proxy.asked) == through > 0
 
 
+@pytest.mark.slow
 def test_a_proxy_that_is_dead_or_refuses_is_told_and_the_run_waits(
     gateway: Gateway, ours: Authority, proxy: ConnectProxy, make_run: MakeRun, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -109,6 +109,7 @@ def test_without_foreign_traffic_the_counters_agree(tmp_path: Path) -> None:
     assert "SERVER_COUNTERS_DISAGREE" not in {finding.code for finding in record.findings}
 
 
+@pytest.mark.slow
 def test_each_rate_of_an_open_loop_is_a_run_of_its_own(tmp_path: Path) -> None:
     loads = (Load(rate_per_s=80, requests=8), Load(rate_per_s=160, requests=8))
     session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=tmp_path)
@@ -121,6 +122,7 @@ def test_each_rate_of_an_open_loop_is_a_run_of_its_own(tmp_path: Path) -> None:
     assert rates == [80, 160]
 
 
+@pytest.mark.slow
 def test_repeats_stop_once_the_throughput_is_known_well_enough(tmp_path: Path) -> None:
     with serving(FAKE_STEP_MS="2") as url:
         record = bench(url, tmp_path, repeats=20, precision=0.5, loads=(Load(concurrency=1, requests=8),)).record
@@ -128,6 +130,7 @@ def test_repeats_stop_once_the_throughput_is_known_well_enough(tmp_path: Path) -
     assert len({cell.repeat for cell in record.measurements if cell.repeat is not None}) == 3
 
 
+@pytest.mark.slow
 def test_a_budget_ends_the_repeats(tmp_path: Path) -> None:
     with serving(FAKE_STEP_MS="2") as url:
         record = bench(url, tmp_path, repeats=50, budget_s=0.5).record

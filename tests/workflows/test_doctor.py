@@ -224,6 +224,7 @@ def test_a_folder_that_was_moved_with_its_store_is_a_problem_that_names_where_th
     assert "put the folder back" in str(check.fix)
 
 
+@pytest.mark.slow
 def test_a_certificate_that_nobody_trusts_and_a_proxy_in_the_way_are_problems_with_what_to_set(
     found: Examine, campaign_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def test_the_readme_lists_the_filters_that_are_tried_here() -> None:
 
 
 @pytest.mark.parametrize("meaning", EXPECTED)
+@pytest.mark.slow
 def test_a_filter_finds_what_the_readme_says(meaning: str, demo: Session) -> None:
     import mlflow
 
@@ -78,6 +79,7 @@ def test_a_filter_finds_what_the_readme_says(meaning: str, demo: Session) -> Non
     assert {run.info.run_name for run in found} == EXPECTED[meaning]
 
 
+@pytest.mark.slow
 def test_a_later_memo_says_anew_how_a_run_compares(demo: Session, tmp_path: Path) -> None:
     from tracker.workflows.amend import AmendRequest, amend_run
     from tracker.workflows.report import ReportRequest, write_reports

@@ -158,6 +158,7 @@ def test_a_record_says_what_ran_on_which_checkpoint_trained_on_what(campaign: Ca
     assert record.hardware.gpu_count == 2
 
 
+@pytest.mark.slow
 def test_a_record_says_in_which_chat_template_and_with_which_thinking_the_prompts_were_sent(campaign: Campaign) -> None:
     (campaign.folder / "target" / "chat_template.jinja").write_text("<user>{{ messages[0].content }}<model>")
 

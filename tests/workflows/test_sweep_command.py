@@ -137,6 +137,7 @@ def test_a_benchmark_that_is_not_there_costs_no_start(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").glob("logs/*"))
 
 
+@pytest.mark.slow
 def test_a_benchmark_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     marker = tmp_path / "still"
     (tmp_path / "loop.py").write_text(

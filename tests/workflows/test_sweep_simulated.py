@@ -118,6 +118,7 @@ def test_the_command_is_recorded_with_its_prefix_and_its_forcing_variables(tmp_p
     }
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_server_tells_that_its_acceptance_was_forced(tmp_path: Path) -> None:
     _models(tmp_path)
     secret = 'environment = { HF_TOKEN = "hf_abcdefghijklmnopqrstuvwx" }\n'
