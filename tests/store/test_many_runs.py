@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.benchmarks import many_runs
 from tracker.store.base import Query
 from tracker.store.mlflow_open import open_store
