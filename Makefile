@@ -24,12 +24,11 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Three workers on two cores: many tests wait for servers that they start.
 test: lint
-	$(BIN)/pytest -n 3
+	$(BIN)/pytest -n 2
 
 test-slow: $(STAMP)
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow -n 2
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks

@@ -29,7 +29,9 @@ from tracker.store.mlflow_store import MlflowStore
 AT = datetime(2026, 11, 30, 9, tzinfo=UTC)
 
 
-@pytest.fixture(params=["sqlite", "server", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["sqlite", pytest.param("server", marks=pytest.mark.slow), pytest.param("postgres", marks=pytest.mark.slow)]
+)
 def mlflow(request: pytest.FixtureRequest) -> MlflowStore:
     found: MlflowStore = request.getfixturevalue(f"{request.param}_store")
     return found

@@ -40,7 +40,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.fixture(params=["sqlite", "server", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["sqlite", pytest.param("server", marks=pytest.mark.slow), pytest.param("postgres", marks=pytest.mark.slow)]
+)
 def mlflow_store(request: pytest.FixtureRequest) -> MlflowStore:
     found: MlflowStore = request.getfixturevalue(f"{request.param}_store")
     return found
