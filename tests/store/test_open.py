@@ -280,7 +280,7 @@ def test_logging_prints_nothing_of_mlflows(tmp_path: Path, mlflow_server: str) -
         "from tracker.store.mlflow_open import open_store\n"
         "for uri in (None, sys.argv[2]):\n"
         "    store = open_store(uri, environ={}, data_dir=Path(sys.argv[1]), cache_dir=Path(sys.argv[1]) / 'cache')\n"
-        "    run_id = store.save(samples.run())\n"
+        "    run_id = store.save(samples.run('a run that is quiet'))\n"
         "    store.load(run_id), store.requests(run_id)\n"
         "import os; print(os.environ['MLFLOW_DISABLE_TELEMETRY'])\n"
     )
