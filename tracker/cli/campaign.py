@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 import click
 
-from tracker.cli import _context, _options, _table
+from tracker.cli import _context, _copied, _options, _table
 
 
 @click.group("campaign")
@@ -151,16 +150,7 @@ def import_command(
     from tracker.workflows.campaign_files import import_campaign
 
     outcomes = import_campaign(_context.session(tracking_uri), folder, name=name, merge=merge)
-    counts: Counter[str] = Counter()
-    for outcome in outcomes:
-        counts[outcome.status] += 1
-        if outcome.error is not None:
-            click.echo(f"{outcome.status}: {outcome.experiment} / {outcome.name}: {outcome.error}", err=True)
-        if outcome.run_id is not None:
-            click.echo(outcome.run_id)
-    click.echo(", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to import", err=True)
-    if counts["conflict"] or counts["failed"]:
-        ctx.exit(1)
+    _copied.tell(ctx, outcomes, nothing="nothing to import")
 
 
 def _count(count: int, what: str) -> str:

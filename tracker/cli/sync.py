@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tracker.cli import _context, _options
+from tracker.cli import _context, _copied, _options
 
 
 @click.command("sync")
@@ -49,22 +49,10 @@ def command(
 
 
 def _copy(ctx: click.Context, source: str, experiment: str | None, tracking_uri: str | None) -> None:
-    from collections import Counter
-
     from tracker.workflows.sync import copy_from
 
-    counts: Counter[str] = Counter()
-    for outcome in copy_from(_context.session(tracking_uri), source, experiment):
-        counts[outcome.status] += 1
-        if outcome.error is not None:
-            click.echo(f"{outcome.status}: {outcome.experiment} / {outcome.name}: {outcome.error}", err=True)
-        elif outcome.status in ("copied", "amended"):
-            click.echo(f"{outcome.status}: {outcome.experiment} / {outcome.name}", err=True)
-        if outcome.run_id is not None:
-            click.echo(outcome.run_id)
-    click.echo(", ".join(f"{count} {status}" for status, count in counts.items()) or "nothing to copy", err=True)
-    if counts["conflict"] or counts["failed"]:
-        ctx.exit(1)
+    outcomes = copy_from(_context.session(tracking_uri), source, experiment)
+    _copied.tell(ctx, outcomes, nothing="nothing to copy", named=("copied", "amended"))
 
 
 COMMAND = command
