@@ -34,7 +34,7 @@ CHILD = Path(__file__).with_name("reading_child.py")
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",
     "cut": lambda content: content[: len(content) // 2],
-    "flipped": lambda content: content[:-20] + bytes([content[-20] ^ 1]) + content[-19:],
+    "flipped": lambda content: content[:-20] + bytes(byte ^ 1 for byte in content[-20:-19]) + content[-19:],
     "of another version": lambda content: content.replace(cache_files.layout().encode(), b"0" * 16, 1),
     "text": lambda content: b"not a cache\n",
 }
