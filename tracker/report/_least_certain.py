@@ -62,7 +62,8 @@ def _crossing(reading: Reading) -> list[Rich]:
 
 
 def _open_loads(reading: Reading) -> list[Rich]:
-    unknown = [item for item in reading.analysis.verdict.by_concurrency if item.status == "undecided"]
+    rows = reading.analysis.verdict.by_concurrency
+    unknown = [item for item in rows if item.status == "undecided" and item.speedup.value is not None]
     loads = [
         number(f"{item.concurrency:,}", item.concurrency, "concurrency, as measured", kind="measured")
         for item in unknown
@@ -70,7 +71,7 @@ def _open_loads(reading: Reading) -> list[Rich]:
     ]
     if not loads:
         return []
-    words = " stream" if [item.concurrency for item in unknown] == [1] else " streams"
+    words = " stream" if [load.text for load in loads] == ["1"] else " streams"
     return [
         rich("Which way it goes at ", listing(loads), words, ": the noise of these runs is larger than the difference.")
     ]
@@ -93,6 +94,8 @@ def _resolution(reading: Reading) -> list[Rich]:
     if reading.state != "undecided":
         return []
     note = reading.analysis.verdict.population_note
+    if reading.verdict is None or reading.verdict.speedup.value is None:
+        return [rich("The load that decides: no drafter was compared with a plain server there.")]
     if reading.level:
         text = rich("Whether other prompts or loads behave like the measured ones.")
         return [text, sentence(quote(note, "verdict.population_note"))] if note else [text, scope(reading)]

@@ -217,6 +217,8 @@ def _faster_lede(reading: Reading) -> Rich:
 
 def _undecided_lede(reading: Reading) -> Rich:
     verdict = _verdict(reading)
+    if reading.best is None or reading.baseline is None:
+        return rich(quote(verdict.reason or "", "verdict.by_concurrency.reason", runs_of(verdict)))
     parts: list[Part] = [_pair(reading), _percent_interval(verdict), "."]
     if verdict.smallest_detectable is not None:
         parts += [" Smallest effect these runs could show: about ", detectable(verdict), "."]
@@ -246,9 +248,23 @@ def _no_baseline_lede(reading: Reading) -> Rich:
     runs = tuple({point.run_id: None for point in reading.analysis.points if point.configuration.speculative})
     shown = number(str(count), count, "speculative runs in the comparison group", runs, kind="measured")
     noun = "run" if count == 1 else "runs"
+    usable = "usable " if any(not point.configuration.speculative for point in reading.analysis.points) else ""
     return rich(
-        shown, f" drafter {noun}, no plain run on the same hardware, build and load. One baseline run is enough."
+        shown, f" drafter {noun}, no {usable}plain run on the same hardware, build and load. ", _plain_runs(reading)
     )
+
+
+def _plain_runs(reading: Reading) -> Rich:
+    """Return what there is instead of a baseline where a drafter was served: plain runs left out, or at other loads."""
+    plain = [point for point in reading.analysis.points if not point.configuration.speculative]
+    void = next((point for point in plain if point.excluded_reason is not None), None)
+    loads = sorted({point.concurrency for point in plain if point.excluded_reason is None and point.concurrency})
+    if loads:
+        return rich("The plain server was measured at ", _load_list(loads), " alone. One more baseline run is enough.")
+    if void is not None and void.excluded_reason is not None:
+        reason = quote(void.excluded_reason, "evidence.excluded_reason", [void.run_id])
+        return rich(label(void.name), " is left out: ", reason, ". One sound baseline run is enough.")
+    return rich("One baseline run is enough.")
 
 
 def _no_candidate_lede(reading: Reading) -> Rich:

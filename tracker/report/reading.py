@@ -157,11 +157,12 @@ def _state(analysis: CampaignAnalysis) -> StateKey:
 def standing_state(analysis: CampaignAnalysis) -> StateKey:
     """Return the state that the evidence gives, whether or not any of it is news."""
     loads = analysis.verdict.by_concurrency
-    if not any(verdict.baseline_run_id for verdict in loads):
+    if any(verdict.best_run_id and verdict.baseline_run_id for verdict in loads):
+        return analysis.verdict.status
+    # A plain server at one load and a drafter at another are no pair: the baseline is missing where it matters.
+    if any(verdict.best_run_id for verdict in loads) or not any(verdict.baseline_run_id for verdict in loads):
         return "no_baseline"
-    if not any(verdict.best_run_id for verdict in loads):
-        return "no_drafter" if _set_acceptance(analysis) else "no_candidate"
-    return analysis.verdict.status
+    return "no_drafter" if _set_acceptance(analysis) else "no_candidate"
 
 
 def _set_acceptance(analysis: CampaignAnalysis) -> bool:
