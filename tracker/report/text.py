@@ -100,7 +100,7 @@ def _table(table: TableView) -> list[str]:
     if table.conditions:
         lines += _wrap(table.conditions.text)
     keep = [index for index in range(len(table.columns)) if any(row.cells[index].text for row in table.rows)]
-    grid = [[_head(row), *(_cell(row.cells[index]) for index in keep)] for row in table.rows]
+    grid = [[_whole_head(row), *(_cell(row.cells[index]) for index in keep)] for row in table.rows]
     heads = [table.head, *(table.columns[index] for index in keep)]
     widths = [max([len(heads[0]), *(len(line[0]) for line in grid)])]
     widths += [max([len(heads[i]), *(len(line[i]) for line in grid)]) for i in range(1, len(heads))]
@@ -119,8 +119,13 @@ def _head(row: TableRow) -> str:
     return f"{letter}{row.head.text.text}{tag}"
 
 
+def _whole_head(row: TableRow) -> str:
+    small = "; ".join(line.text for line in row.head.small)
+    return f"{_head(row)} ({small})" if small else _head(row)
+
+
 def _cell(cell: Cell) -> str:
-    return cell.text.text or fmt.DASH
+    return _with_small(cell) if cell.text.text else fmt.DASH
 
 
 def _aligned(heads: list[str], grid: list[list[str]], widths: list[int], words: list[int]) -> list[str]:
