@@ -203,7 +203,8 @@ def _scope(by_load: Sequence[LoadVerdict], population: Comparison | None, hardwa
     if population is not None:
         counts = {item.prompts_in_common for item in by_load} - {None}
         several = population.prompts_assumed or len(counts) > 1
-        parts.append("these prompts" if several else f"these {population.prompts} prompts")
+        one = population.prompts == 1
+        parts.append("these prompts" if several else "one prompt" if one else f"these {population.prompts} prompts")
     loads = [item.concurrency for item in by_load if item.concurrency is not None]
     if loads:
         parts.append(in_words(loads))

@@ -148,8 +148,7 @@ def experiment_cost(experiment: NextExperiment) -> Rich:
     if value < 1:
         return rich("under ", number("1", value, formula, unit="GPU-hours", kind="assumed"), " GPU-hour")
     shown = fmt.gpu_hours(value)
-    unit = " GPU-hour" if shown == "1" else " GPU-hours"
-    return rich(number(shown, value, formula, unit="GPU-hours", kind="assumed"), unit)
+    return rich(number(shown, value, formula, unit="GPU-hours", kind="assumed"), f" {fmt.hours_unit(shown)}")
 
 
 def experiment_chance(reading: Reading, experiment: NextExperiment, *, named: bool = True, units: bool = False) -> Rich:
@@ -227,8 +226,9 @@ def _ask_first_stage(reading: Reading) -> tuple[Rich, list[Rich]]:
     where = "Go back to" if returns_production(reading) else "Stay on"
     lead = rich(f"{where} the plain server and spend ", experiment_cost(experiment), " testing?")
     name = reading.letters[option.key]
-    long = rich(f"Then option {name}, at worst ", worst(option), " GPU-hours lost.")
-    short = rich(f"Then option {name}, at worst ", worst(option), " lost.")
+    lost = worst(option)
+    long = rich(f"Then option {name}, at worst ", lost, f" {fmt.hours_unit(lost.text)} lost.")
+    short = rich(f"Then option {name}, at worst ", lost, " lost.")
     budget = WORD_LIMIT - len(lead.text.split())
     pairs = [(then, now) for now in (_now(reading), _now(reading, by_row=True)) for then in (long, short)]
     fitting = (pair for pair in pairs if sum(len(part.text.split()) for part in pair) <= budget)
@@ -242,14 +242,16 @@ def _ask_slower(reading: Reading) -> tuple[Rich, list[Rich]]:
         return _ask_first_stage(reading)
     if option is not None and pays(option):
         letter = reading.letters[option.key]
-        spend = rich("spend ", cost(option), f" GPU-hours on option {letter}?")
+        price = cost(option)
+        hours = fmt.hours_unit(price.text)
+        spend = rich("spend ", price, f" {hours} on option {letter}?")
         if back:
             lead = rich("Move production back to the plain server and ", spend)
             worst, budget = _worst(option), WORD_LIMIT - len(lead.text.split())
             long = _now(reading)
             fits = len(f"{long.text} {worst.text}".split()) <= budget
             return lead, [long if fits else _now(reading, by_row=True), worst]
-        lead = rich("Approve ", cost(option), f" GPU-hours for option {letter}?")
+        lead = rich("Approve ", price, f" {hours} for option {letter}?")
         what = sentence(quote(option.title, f"options[{option.key}].title"))
         return lead, [rich("Production stays on the plain server."), _worst(option), what, _now(reading)]
     if back:

@@ -108,7 +108,7 @@ def _price(was: Mapping[str, Any], now: OptionAssessment) -> Rich:
     return rich(
         "costs ",
         number(fmt.gpu_hours(new), new, f"options[{now.key}].cost_gpu_hours", unit="GPU-hours", kind="assumed"),
-        " GPU-hours, ",
+        f" {fmt.hours_unit(fmt.gpu_hours(new))}, ",
         number(fmt.gpu_hours(old), old, _BEFORE, unit="GPU-hours", kind="assumed"),
         " before",
     )

@@ -42,7 +42,8 @@ def _subject(reading: Reading) -> str:
     if reading.state == "slower" and first_stage(reading):
         pieces.append(f". Asked: {experiment_cost(known(reading.decision.next_experiment)).text} of testing")
     elif reading.state == "slower" and option is not None and pays(option) and option.cost_gpu_hours is not None:
-        pieces.append(f". Asked: {option.cost_gpu_hours:,.0f} GPU-hours")
+        asked = f"{option.cost_gpu_hours:,.0f}"
+        pieces.append(f". Asked: {asked} {fmt.hours_unit(asked)}")
     campaign = reading.analysis.campaign
     return f"[{campaign.name}] {''.join(pieces)}"
 

@@ -25,7 +25,7 @@ def unvalued(reading: Reading) -> Folded | Facts | None:
         if reason not in told:  # said once: it reads as a stutter under each of several options
             parts += [sentence(quote(capital(reason), f"options[{option.key}].unvalued_reason")), " "]
         if option.cost_gpu_hours is not None:
-            unit = " GPU-hour." if fmt.gpu_hours(option.cost_gpu_hours) == "1" else " GPU-hours."
+            unit = f" {fmt.hours_unit(fmt.gpu_hours(option.cost_gpu_hours))}."
             parts += ["Cost: ", option_cost(option), unit, " "]
         if option.evidence:
             parts += [sentence(quote(capital(option.evidence), f"options[{option.key}].evidence")), " "]

@@ -81,7 +81,9 @@ def _answer(reading: Reading, options: list[OptionAssessment]) -> Rich:
         fmt.significant(value, signed=False), value, f"options[{least.key}].regret_gpu_hours", unit="GPU-hours"
     )
     return rich(
-        f"Choosing {reading.letters[least.key]} is the least to be regretted: ", shown, " GPU-hours on average."
+        f"Choosing {reading.letters[least.key]} is the least to be regretted: ",
+        shown,
+        f" {fmt.hours_unit(shown.text)} on average.",
     )
 
 

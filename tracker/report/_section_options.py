@@ -70,11 +70,13 @@ def _heading(reading: Reading) -> Rich:
             f"{top.key} - {today.key}, both {_NET}",
             unit="GPU-hours",
         )
-        saved = rich("Today's drafter is worth ", _net(today), " GPU-hours")
+        worth = _net(today)
+        saved = rich("Today's drafter is worth ", worth, f" {fmt.hours_unit(worth.text)}")
         if float(shown.text.replace(",", "")) == 0:
             return rich(saved, f"; option {letter} would add next to nothing: ", title)
         return rich(saved, f"; option {letter} would add ", shown, ": ", title)
-    return rich(f"Option {letter} leads with ", _net(top), " GPU-hours: ", title)
+    net = _net(top)
+    return rich(f"Option {letter} leads with ", net, f" {fmt.hours_unit(net.text)}: ", title)
 
 
 def only_baseline(reading: Reading) -> bool:

@@ -58,7 +58,13 @@ def next_experiment(reading: Reading) -> Section | None:
             fmt.fixed(value, 0, signed=True), value, "expected value of the information - cost", unit="GPU-hours"
         )
         facts.append(
-            ("Worth", rich(shown, " GPU-hours: what knowing the outcome adds to the best choice, less its cost."))
+            (
+                "Worth",
+                rich(
+                    shown,
+                    f" {fmt.hours_unit(shown.text)}: what knowing the outcome adds to the best choice, less its cost.",
+                ),
+            )
         )
     facts.append(("What it decides", sentence(quote(experiment.why, "next_experiment.why"))))
     facts.extend(
@@ -151,7 +157,8 @@ def _bullets(reading: Reading) -> tuple[Rich, ...]:
         value = reading.decision.evpi_gpu_hours
         shown = number(fmt.fixed(value, 0), value, "mean of the best option per draw - best mean", unit="GPU-hours")
         text = "No experiment, however good, is worth more than that to this choice."
-        items.append(rich(strong("Knowing everything would be worth ", shown, " GPU-hours."), " ", text))
+        hours = fmt.hours_unit(shown.text)
+        items.append(rich(strong("Knowing everything would be worth ", shown, f" {hours}."), " ", text))
     note = reading.analysis.verdict.population_note
     if note:
         items.append(rich(strong("Other prompts:"), " ", sentence(quote(note, "verdict.population_note"))))

@@ -102,6 +102,11 @@ def gpu_hours(value: float) -> str:
     return fixed(value, 0 if abs(value) >= 10 or value == round(value) else 1)
 
 
+def hours_unit(shown: str) -> str:
+    """Return the unit behind GPU-hours as shown: one of them is singular."""
+    return "GPU-hour" if shown.lstrip("+−") == "1" else "GPU-hours"
+
+
 def chance(probability: float) -> str:
     """Return a probability with two decimals; `<0.01` and `>0.99` at the ends, for draws prove no certainty."""
     if probability > 0.99:
