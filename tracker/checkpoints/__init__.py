@@ -18,7 +18,7 @@ from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.redaction import mask_path
 from tracker.errors import CheckpointError, InputError
 
-__all__ = ["compare_embeddings", "describe", "from_facts", "inspect_weights", "locate"]
+__all__ = ["cached_folder", "compare_embeddings", "describe", "from_facts", "inspect_weights", "locate"]
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.pth", "*.gguf")
 # Tensors whose presence or shape a check looks at, by the end of their name.
@@ -180,6 +180,12 @@ def locate(path_or_id: str | Path, *, cache_dir: Path | None = None) -> Located:
     if found is None:
         raise not_found(text, cache)
     return found
+
+
+def cached_folder(hub_id: str, *, cache_dir: Path | None = None) -> Path | None:
+    """Return the folder of a Hub id in the local cache; None when it is not there, or the text is no Hub id."""
+    found = find_cached(hub_id, cache_dir or default_cache())
+    return None if found is None else found.folder
 
 
 _CONFIG_FIELDS = frozenset(

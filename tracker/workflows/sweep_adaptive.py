@@ -15,8 +15,8 @@ from tracker.domain.server import Speculation
 from tracker.workflows.sweep_check import Checked
 from tracker.workflows.sweep_estimate import hours_of_one
 from tracker.workflows.sweep_history import kept_records
+from tracker.workflows.sweep_models import drafter_of, training_of
 from tracker.workflows.sweep_plan import SweepPlan
-from tracker.workflows.sweep_record import drafter_of, training_of
 from tracker.workflows.sweep_state import load_state
 
 

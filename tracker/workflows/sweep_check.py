@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracker import checkpoints, engines, lint
-from tracker.domain.checkpoint import Checkpoint
+from tracker import engines, lint
 from tracker.domain.finding import Finding
 from tracker.domain.redaction import redact_argv
 from tracker.domain.server import ServerConfig
-from tracker.errors import CheckpointError, InputError
+from tracker.errors import InputError
 from tracker.lint.base import Subject
 from tracker.workflows import simulated
+from tracker.workflows.sweep_models import see
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 
 PATH_NOT_FOUND = "MODEL_PATH_NOT_FOUND"
@@ -70,11 +70,14 @@ def check(arm: Arm, plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> Checked:
     config = config_of(arm.argv, arm.environment)
     if config is None:
         unseen.append("the command launches no engine that is known, so its flags were not checked")
+    target = see(plan, plan.target, "target")
+    drafter = see(plan, arm.drafter, "drafter") if arm.drafter else None
+    unseen += [seen.unseen for seen in (target, drafter) if seen is not None and seen.unseen is not None]
     subject = Subject(
         server=config,
         speculation=engines.speculation(config) if config else None,
-        target=_describe(plan.models, plan.target, "target", unseen),
-        drafter=_describe(plan.models, arm.drafter, "drafter", unseen) if arm.drafter else None,
+        target=target.checkpoint,
+        drafter=None if drafter is None else drafter.checkpoint,
         workload=plan.bench.workload(),
     )
     paths = [("target", plan.target), *([("drafter", arm.drafter)] if arm.drafter else [])]
@@ -99,14 +102,6 @@ def config_of(argv: tuple[str, ...], environment: object) -> ServerConfig | None
     return dataclasses.replace(config, argv=redact_argv(argv), environment={**config.environment, **variables})
 
 
-def local_folder(models: Path, path: str | None) -> Path | None:
-    """Return the folder of a checkpoint when it lies on this machine; None for a Hub id or another machine's path."""
-    if path is None:
-        return None
-    folder = models / Path(path).expanduser()
-    return folder if folder.is_dir() else None
-
-
 def _missing(plan: SweepPlan, what: str, path: str) -> Iterator[Finding]:
     """Yield an error for a path that can only be one of this machine and leads nowhere."""
     if plan.table.launcher != "local" or (plan.models / Path(path).expanduser()).exists():
@@ -122,15 +117,3 @@ def _missing(plan: SweepPlan, what: str, path: str) -> Iterator[Finding]:
         fix="Correct the path, or name the folder that relative paths start from with --models.",
         confidence="certain",
     )
-
-
-def _describe(models: Path, path: str, what: str, unseen: list[str]) -> Checkpoint | None:
-    folder = local_folder(models, path)
-    if folder is None:
-        unseen.append(f"the {what} {path} is not on this machine, so its files were not checked")
-        return None
-    try:
-        return checkpoints.describe(str(folder))
-    except CheckpointError as error:
-        unseen.append(f"the {what} was not looked at: {error}")
-        return None

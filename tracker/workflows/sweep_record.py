@@ -10,20 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
-from tracker import checkpoints
-from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.measurement import Measurement
 from tracker.domain.provenance import InputFile
 from tracker.domain.record import Attachment, LoggedRun, Role
 from tracker.domain.redaction import clean_text, redact_argv
 from tracker.domain.server import ServerConfig, SourceKind
-from tracker.domain.training import Training
 from tracker.domain.workload import Hardware
 from tracker.engines import LiveServer
 from tracker.environment import provenance
-from tracker.errors import CheckpointError, InputError
 from tracker.importers.base import ImportedRun
 from tracker.launchers import tail
 from tracker.workflows.assemble import RunFacts, assemble
@@ -31,10 +25,10 @@ from tracker.workflows.files import write_all
 from tracker.workflows.server_sources import ServerFacts
 from tracker.workflows.session import Session
 from tracker.workflows.sweep_argv import launch_prefix, split_words
-from tracker.workflows.sweep_check import as_intended, config_of, local_folder
+from tracker.workflows.sweep_check import as_intended, config_of
+from tracker.workflows.sweep_models import filled, local_folder, training_beside
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 
-TRAINING_FILE = "training.json"
 # The start of a server's log holds its arguments, the end its failure.
 _ANSWERS = (".jsonl", ".json", ".csv")
 _LOG_HEAD_BYTES = 64 * 2**10
@@ -123,15 +117,15 @@ def to_logged(
     )
     imported = dataclasses.replace(
         outcome.run,
-        training=outcome.run.training or _training(drafter),
+        training=outcome.run.training or training_beside(drafter),
         hardware=outcome.run.hardware or _merged(hardware, plan.campaign.hardware),
     )
     run = assemble(imported, facts, told)
     record = run.record.replace(findings=as_intended(run.record.findings, arm))
     if record.drafter is not None and declared is not None:
-        record = record.replace(drafter=_filled(record.drafter, declared.checkpoint))
+        record = record.replace(drafter=filled(record.drafter, declared.checkpoint))
     if record.target is not None and plan.campaign.target is not None:
-        record = record.replace(target=_filled(record.target, plan.campaign.target))
+        record = record.replace(target=filled(record.target, plan.campaign.target))
     if outcome.invalid is not None:
         record = record.replace(validity="invalid", validity_reason=outcome.invalid)
     elif outcome.suspect is not None:
@@ -186,55 +180,6 @@ def _launcher_tags(plan: SweepPlan) -> dict[str, str]:
         return tags
     template = {} if table.template is None else {"sweep.template": clean_text(table.template)}
     return {**tags, "sweep.launcher": table.launcher, **template}
-
-
-def drafter_of(arm: Arm, plan: SweepPlan) -> Checkpoint | None:
-    """Return a server's drafter under the name that its record will carry; None without one."""
-    declared, folder = plan.campaign.drafter(arm.drafter), local_folder(plan.models, arm.drafter)
-    if folder is None:
-        return None if declared is None else declared.checkpoint
-    try:
-        described = checkpoints.describe(folder)
-    except CheckpointError:
-        return None if declared is None else declared.checkpoint
-    return described if declared is None else _filled(described, declared.checkpoint)
-
-
-def training_of(arm: Arm, plan: SweepPlan) -> Training | None:
-    """Return what a server's drafter was trained on; None where neither its folder nor campaign.toml says.
-
-    Raises:
-        InputError: The drafter's training facts cannot be read.
-    """
-    declared = plan.campaign.drafter(arm.drafter)
-    return _training(local_folder(plan.models, arm.drafter)) or (None if declared is None else declared.training)
-
-
-def _training(drafter: Path | None) -> Training | None:
-    """Return the training facts that lie beside a drafter's weights; None where there are none.
-
-    Raises:
-        InputError: The file is there and cannot be read.
-    """
-    path = None if drafter is None else drafter / TRAINING_FILE
-    if path is None or not path.is_file():
-        return None
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Training)
-    except (msgspec.MsgspecError, OSError) as error:
-        raise InputError(
-            f"the training facts cannot be read: {error}", where=str(path), hint="Correct or remove the file."
-        ) from error
-
-
-def _filled(described: Checkpoint, declared: Checkpoint) -> Checkpoint:
-    """Return what the files say, with what only campaign.toml knows."""
-    missing = {
-        item.name: getattr(declared, item.name)
-        for item in dataclasses.fields(Checkpoint)
-        if getattr(described, item.name) is None and getattr(declared, item.name) is not None
-    }
-    return dataclasses.replace(described, name=declared.name, **missing)
 
 
 def _merged(seen: Hardware | None, declared: Hardware | None) -> Hardware | None:

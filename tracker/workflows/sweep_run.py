@@ -83,6 +83,8 @@ class SweepRun:
                 raise ServerError(f"the baseline is {item.reason}. {told}", where=self._plan.where, hint=item.fix)
             elif not self._is_done(item.arm):
                 self._log.refused(item)
+        for sentence in dict.fromkeys(sentence for item in self._waiting() for sentence in item.unseen):
+            self._tell(sentence)
         with Fleet(self._plan, self._options.out / LOGS_FOLDER, self._tell) as fleet:
             for batch in self._batches():
                 if self._out_of_time(starting=True):

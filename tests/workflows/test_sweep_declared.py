@@ -1,0 +1,100 @@
+"""What the checks of a sweep know of models whose files are elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import WriteCheckpoint
+from tracker.workflows.sweep_check import Checked, check_all
+from tracker.workflows.sweep_plan import read_sweep
+
+WRONG = "ALGO_MISMATCH_EAGLE_FOR_EAGLE3"
+EAGLE3 = {"architectures": ["LlamaForCausalLMEagle3"], "hidden_size": 64, "num_hidden_layers": 1, "vocab_size": 512}
+EAGLE1 = EAGLE3 | {"architectures": ["LlamaForCausalLMEagle"]}
+
+
+def _checked(folder: Path, declared: str, *, drafter: str = "d", sweep: str = "") -> Checked:
+    (folder / "campaign.toml").write_text(
+        f'schema_version = 1\n[campaign]\nname = "c"\n{declared}\n[sweep]\ntarget = "owner/target"\n{sweep}\n'
+        f'[[sweep.servers]]\nname = "a"\ndrafter = "{drafter}"\nalgorithm = "EAGLE"\nshape = "3-1-4"\n'
+    )
+    (checked,) = check_all(read_sweep(folder))
+    return checked
+
+
+def _drafter(facts: str, path: str = "owner/draft") -> str:
+    return f'[[drafters]]\nname = "d"\npaths = ["{path}"]\n{facts}'
+
+
+@pytest.mark.parametrize(
+    ("facts", "shown"),
+    [
+        ('architecture = "LlamaForCausalLMEagle3"', "architecture"),
+        ('kind = "eagle3"', "kind"),
+        ("fc_input_width = 192\nhidden_size = 64", "fc input width"),
+        ("has_draft_vocab_map = true", "has draft vocab map"),
+    ],
+)
+def test_the_wrong_flag_is_refused_by_what_campaign_toml_declares_of_a_drafter_that_is_elsewhere(
+    tmp_path: Path, facts: str, shown: str
+) -> None:
+    checked = _checked(tmp_path, _drafter(facts))
+
+    assert [finding.code for finding in checked.refused_by] == [WRONG]
+    assert "--speculative-algorithm EAGLE3" in (checked.fix or "")
+    (told,) = [sentence for sentence in checked.unseen if "drafter" in sentence]
+    assert "owner/draft is not on this machine" in told
+    assert "as campaign.toml declares it" in told
+    assert shown in told
+
+
+def test_a_drafter_declared_by_name_alone_is_not_checked_and_that_is_said(tmp_path: Path) -> None:
+    checked = _checked(tmp_path, _drafter(""))
+
+    assert checked.refused_by == ()
+    assert any("owner/draft" in sentence and "nothing" in sentence for sentence in checked.unseen)
+
+
+def test_what_is_declared_does_not_refuse_the_right_flag(tmp_path: Path) -> None:
+    checked = _checked(tmp_path, _drafter('kind = "eagle"\narchitecture = "LlamaForCausalLMEagle"'))
+
+    assert checked.refused_by == ()
+
+
+def test_files_go_before_what_is_declared_and_a_difference_is_said(
+    tmp_path: Path, write_checkpoint: WriteCheckpoint
+) -> None:
+    write_checkpoint(tmp_path / "draft", EAGLE3, {"fc.weight": ("BF16", (64, 192))})
+
+    checked = _checked(tmp_path, _drafter('kind = "eagle"', "draft"))
+
+    assert [finding.code for finding in checked.refused_by] == [WRONG]
+    (told,) = [sentence for sentence in checked.unseen if "drafter" in sentence]
+    assert "campaign.toml declares kind eagle, its files say eagle3" in told
+
+
+def test_a_drafter_in_the_local_hub_cache_is_checked_by_its_files(
+    tmp_path: Path, write_checkpoint: WriteCheckpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    repository = tmp_path / ".cache" / "huggingface" / "hub" / "models--owner--draft"
+    write_checkpoint(repository / "snapshots" / "abc", EAGLE3, {"fc.weight": ("BF16", (64, 192))})
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc")
+
+    checked = _checked(tmp_path, "", drafter="owner/draft")
+
+    assert [finding.code for finding in checked.refused_by] == [WRONG]
+    assert not any("drafter" in sentence for sentence in checked.unseen)
+
+
+def test_a_target_that_is_elsewhere_is_checked_as_declared(tmp_path: Path) -> None:
+    target = '[target]\nname = "t"\nhidden_size = 128\nvocab_size = 512\n'
+    facts = 'kind = "eagle3"\nhidden_size = 64\nfc_input_width = 192\nvocab_size = 512'
+
+    checked = _checked(tmp_path, target + _drafter(facts))
+
+    assert "TARGET_HIDDEN_MISMATCH" in {finding.code for finding in checked.findings}
+    assert any("target" in sentence and "as campaign.toml declares it" in sentence for sentence in checked.unseen)
