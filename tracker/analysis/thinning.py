@@ -1,19 +1,21 @@
 """A campaign of thousands of runs cut down to those that a memo can speak of.
 
-A nightly benchmark repeats the same few servers for years. What a decision rests on are the latest runs of each; of the
-older ones a few tell the trend. A campaign of up to `MOST_RUNS` runs is left as it is.
+A nightly benchmark repeats the same few servers for years. What a decision rests on are the number to beat, the best
+contender, and the latest runs of each kind; of the older ones a few tell the trend. A campaign of up to `MOST_RUNS`
+runs is left as it is.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tracker.analysis.configurations import configurations
-from tracker.analysis.results import Note
-from tracker.analysis.selection import fingerprint
+from tracker.analysis.observations import Observation, observe
+from tracker.analysis.results import Configuration, Note
+from tracker.analysis.selection import difference, fingerprint
 from tracker.domain.record import StoredRun
 
 # A run at three loads adds some 2.6 KB to memo.html (measured), which may have 500.
@@ -31,6 +33,8 @@ class Thinned:
     """How many there were."""
     series: int
     """How many different servers, drafters and workloads there are."""
+    followed: int
+    """How many of these, measured last, are kept for their own sake."""
 
     @property
     def note(self) -> Note | None:
@@ -40,48 +44,94 @@ class Thinned:
         return Note(
             topic="runs left aside",
             message=f"The campaign has {self.total:,} runs of {self.series:,} kinds: configuration, drafter, workload. "
-            f"This memo rests on {len(self.kept):,} of them: of each kind the latest, and older ones evenly spaced in "
-            "time. The others are in MLflow.",
+            f"This memo rests on {len(self.kept):,} of them: the fastest and the latest baseline and the fastest "
+            f"contender at every load, {self._each} the latest, and older ones evenly spaced in time. The others are "
+            "in MLflow.",
         )
+
+    @property
+    def _each(self) -> str:
+        if self.followed == self.series:
+            return "of each kind"
+        return f"of the {self.followed:,} kinds measured last"
 
 
 def thin(runs: Sequence[StoredRun], *, always: Collection[str] = (), most: int = MOST_RUNS) -> Thinned:
     """Return at most `most` runs, or a few more: of each kind the latest ones and some of the older.
+
+    Beside them stays what a verdict names, however old: the numbers to beat and the fastest contenders.
 
     Args:
         runs: All runs of a campaign.
         always: Run ids, record ids or names of runs to keep in any case.
         most: How many to keep; fewer runs are all kept.
     """
-    kinds = _kinds(runs)
+    labels = configurations(runs)
+    kinds = _kinds(runs, labels)
     if len(runs) <= most:
-        return Thinned(kept=tuple(runs), total=len(runs), series=len(kinds))
+        return Thinned(kept=tuple(runs), total=len(runs), series=len(kinds), followed=len(kinds))
     replaced = {run.record.supersedes for run in runs}
     named = {run.run_id for run in runs if {run.run_id, run.record.record_id, run.record.name} & set(always)}
     # Kinds that were measured last come first, where there are more kinds than places.
-    ordered = sorted(kinds, key=lambda kind: kind[-1].record.measured_at, reverse=True)
-    share = max(most // max(len(ordered), 1), 1)
-    kept = set(named)
-    for kind in ordered[:most]:
+    followed = sorted(kinds, key=lambda kind: kind[-1].record.measured_at, reverse=True)[:most]
+    share = max(most // max(len(followed), 1), 1)
+    kept = named | _leading(runs, labels, shown=[kind[-1] for kind in followed])
+    for kind in followed:
         usable = [run for run in kind if run.record.record_id not in replaced] or kind
         kept |= {run.run_id for run in _spread(usable, share)}
-    return Thinned(kept=tuple(run for run in runs if run.run_id in kept), total=len(runs), series=len(kinds))
+    return Thinned(
+        kept=tuple(run for run in runs if run.run_id in kept),
+        total=len(runs),
+        series=len(kinds),
+        followed=len(followed),
+    )
 
 
 def latest_of_each(runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
     """Return the latest run of each kind."""
-    return tuple(kind[-1] for kind in _kinds(runs))
+    return tuple(kind[-1] for kind in _kinds(runs, configurations(runs)))
 
 
-def _kinds(runs: Sequence[StoredRun]) -> list[list[StoredRun]]:
+def _leading(runs: Sequence[StoredRun], labels: Mapping[str, Configuration], *, shown: Sequence[StoredRun]) -> set[str]:
+    """Return ids of the fastest and the latest plain run and the fastest contender, at each load of a group.
+
+    Of the comparison groups only those that a run of `shown` may be compared with: others reach no memo.
+    """
+    groups = {fingerprint(run.record): run for run in shown}
+    comparable: dict[tuple[Any, ...], bool] = {}
+    found: dict[tuple[Any, ...], Observation] = {}
+    for item in observe([run for run in runs if run.record.kind == "benchmark" and run.run_id in labels], labels):
+        group = fingerprint(item.record)
+        if group not in comparable:
+            comparable[group] = any(difference(run, item.run) is None for run in groups.values())
+        if not comparable[group] or not item.contends:
+            continue
+        for key, better in (("fastest", _speed), ("latest", _moment)):
+            place = (group, item.concurrency, item.speculative, key)
+            if key == "latest" and item.speculative:
+                continue
+            if place not in found or better(item) > better(found[place]):
+                found[place] = item
+    return {item.run_id for item in found.values()}
+
+
+def _speed(item: Observation) -> tuple[float, str]:
+    return (0.0 if item.throughput is None else item.throughput.value, item.record.record_id)
+
+
+def _moment(item: Observation) -> tuple[float, str]:
+    return (item.record.measured_at.timestamp(), item.record.record_id)
+
+
+def _kinds(runs: Sequence[StoredRun], labels: Mapping[str, Configuration]) -> list[list[StoredRun]]:
     """Return the runs of each kind, oldest first."""
-    labels = {run_id: found.label for run_id, found in configurations(runs).items()}
     kinds: dict[tuple[Any, ...], list[StoredRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.record.measured_at, run.record.record_id)):
         record = run.record
         samples = None if record.training is None else record.training.samples
         drafter = None if record.drafter is None else record.drafter.name
-        kinds[record.kind, labels.get(run.run_id), drafter, samples, fingerprint(record)].append(run)
+        label = labels[run.run_id].label if run.run_id in labels else None
+        kinds[record.kind, label, drafter, samples, fingerprint(record)].append(run)
     return list(kinds.values())
 
 
