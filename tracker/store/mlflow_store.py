@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import string
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tracker.domain.campaign import Campaign
 from tracker.domain.measurement import RequestRow
@@ -18,7 +16,7 @@ from tracker.store import (
     codec,
     mlflow_amend,
     mlflow_experiments,
-    mlflow_once,
+    mlflow_find,
     mlflow_open,
     mlflow_read,
     mlflow_reports,
@@ -27,23 +25,23 @@ from tracker.store import (
 from tracker.store.base import Query, ReportRun, StoredReport
 from tracker.store.cached_campaigns import CachedCampaigns
 from tracker.store.cached_rows import CachedRows
-from tracker.store.conflict import conflict
 from tracker.store.failures import ContendedError
-from tracker.store.matching import MIN_PREFIX, check_experiment_name, no_campaign, oldest_first, the_only_run
+from tracker.store.matching import check_experiment_name, no_campaign, oldest_first, the_only_run
 from tracker.store.mlflow_artifacts import REQUESTS, artifacts
 from tracker.store.mlflow_errors import store_errors
 from tracker.store.mlflow_fetch import artifact_root
-from tracker.store.mlflow_names import storable
+from tracker.store.mlflow_save import RunWriter
 from tracker.store.mlflow_view import house_view
 from tracker.store.rows import decode_rows
 
-RUN_ID_LENGTH = 32
-SAVE_ATTEMPTS = 4
+ATTEMPTS = 4
 CONTENDED_SECONDS = 0.1
 # MLflow's pages open in a mode made for agents unless told otherwise: 3.18 was seen to read it before the `#`, 3.17
 # reads it after the route (tried in Chromium), so that links say it in both places.
 WORKFLOW = "workflowType=machine_learning"
 UI = f"/?{WORKFLOW}#/experiments/"
+
+T = TypeVar("T")
 
 
 class MlflowStore:
@@ -61,6 +59,7 @@ class MlflowStore:
         self._cache = mlflow_read.RecordCache(cache_dir, self.uri)
         self._cached = CachedCampaigns(cache_dir, self.uri)
         self._rows = CachedRows(cache_dir, self.uri)
+        self._writer = RunWriter(where=self.uri, make_experiment=self._make_experiment, stored=self._by_id)
         self._connected: Any = None
 
     def save(self, run: LoggedRun) -> str:
@@ -70,12 +69,12 @@ class MlflowStore:
     def save_as(self, run: LoggedRun, *, content_sha256: str) -> str:
         """Store a run under the digest that another store has of what was logged; corrections have changed it since."""
         check_experiment_name(run.record.experiment)
-        for attempt in range(1, SAVE_ATTEMPTS):
-            try:
-                return self._save(run, content_sha256)
-            except ContendedError:
-                time.sleep(CONTENDED_SECONDS * attempt)
-        return self._save(run, content_sha256)
+
+        def save() -> str:
+            with self._errors(f"the run {run.record.name!r} could not be stored"):
+                return self._writer.save(self._client, run, content_sha256=content_sha256)
+
+        return _persistently(save)
 
     def content_sha256(self, run_id: str) -> str:
         """Return the digest of what was logged as this run, before any correction."""
@@ -108,11 +107,11 @@ class MlflowStore:
 
     def load(self, run: str) -> StoredRun:
         """Return one run; see RunStore."""
-        if len(run) == RUN_ID_LENGTH and set(run) <= set(string.hexdigits):
+        if mlflow_find.is_run_id(run):
             return self._with_id(run)
         with self._errors(f"the run {run!r} could not be read"):
             names = {item.experiment_id: name for name, item in self._campaigns().items()}
-            found = {item.info.run_id: item for item in self._called(run, list(names))}
+            found = {item.info.run_id: item for item in mlflow_find.called(self._client, run, list(names))}
             runs = oldest_first(self._stored(item, names[item.info.experiment_id]) for item in found.values())
         return the_only_run(runs, run, where=self.uri)
 
@@ -141,14 +140,7 @@ class MlflowStore:
     def amend(self, run_id: str, amendment: Amendment) -> StoredRun:
         """Apply a correction; see RunStore. `run_id` may be anything that `load` takes."""
         stored = self.load(run_id)
-        for attempt in range(1, SAVE_ATTEMPTS):
-            try:
-                self._amend(stored, amendment)
-                break
-            except ContendedError:
-                time.sleep(CONTENDED_SECONDS * attempt)
-        else:
-            self._amend(stored, amendment)
+        _persistently(lambda: self._amend(stored, amendment))
         return self.load(stored.run_id)
 
     def _amend(self, stored: StoredRun, amendment: Amendment) -> None:
@@ -242,22 +234,6 @@ class MlflowStore:
     def _report(self, run: Any, experiment: str) -> StoredReport:
         return mlflow_reports.stored(self._client, run, experiment=experiment, url=self._run_url(run))
 
-    def _save(self, run: LoggedRun, content: str) -> str:
-        """Store a run; a second call finds and completes whatever the first one left."""
-        record = run.record
-        with self._errors(f"the run {record.name!r} could not be stored"):
-            experiments = mlflow_experiments.find_experiments(self._client)
-            ids = [item.experiment_id for item in experiments.values()]
-            earlier = mlflow_once.runs_of(self._client, record.record_id, ids)
-            complete = mlflow_once.whole(earlier)
-            if complete:
-                stored: Any | None = complete[0]
-                if len(earlier) > 1:
-                    stored = mlflow_once.settle(self._client, record.record_id, ids, content_sha256=content)
-                return self._confirmed(stored, run, content)
-            experiment = experiments.get(record.experiment) or self._make_experiment(record.experiment)
-            return self._write(run, content, experiment, half_written=earlier)
-
     @property
     def client(self) -> Any:
         """MLflow's client, connected at its first use.
@@ -295,60 +271,8 @@ class MlflowStore:
         root = mlflow_open.artifact_root(self._full_uri)
         return mlflow_experiments.make_experiment(self._client, name, root=root, view=house_view())
 
-    def _confirmed(self, stored: Any | None, run: LoggedRun, content: str) -> str:
-        """Return the id of a run that is stored already.
-
-        Raises:
-            RecordConflictError: It is stored with other content.
-            ContendedError: It was there a moment ago.
-        """
-        if stored is None:
-            raise ContendedError(f"the run {run.record.name!r} was deleted while it was stored", where=self.uri)
-        run_id = str(stored.info.run_id)
-        known = stored.data.tags.get(mlflow_write.CONTENT_SHA256)
-        if known != content and known not in self._under_other_names(stored, run):
-            raise conflict(self._by_id(run_id), run.record, where=self.uri)
-        if stored.info.status == "RUNNING":  # killed between the last two calls
-            mlflow_write.finish(self._client, run_id, run.record)
-        return run_id
-
-    def _under_other_names(self, stored: Any, run: LoggedRun) -> tuple[str, ...]:
-        """Return the run's digests under the names that the stored run's campaign had: renaming changes no run."""
-        experiment = self._client.get_experiment(stored.info.experiment_id)
-        names = mlflow_experiments.former_names(experiment)
-        runs = (dataclasses.replace(run, record=run.record.replace(experiment=name)) for name in names)
-        return tuple(codec.content_digest(other) for other in runs)
-
-    def _write(self, run: LoggedRun, content: str, experiment: Any, *, half_written: list[Any]) -> str:
-        campaign = mlflow_experiments.read_campaign(experiment)
-        decision = None if campaign is None else campaign.decision_concurrency
-        prepared = mlflow_write.prepare(run, content_sha256=content, decision_concurrency=decision)
-        client, number = self._client, experiment.experiment_id
-        run_id = mlflow_once.resumable(
-            client, half_written, record_sha256=prepared.tags[mlflow_write.RECORD_SHA256], experiment_id=number
-        )
-        artifact_uri = None
-        if run_id is None:
-            info = mlflow_write.create_run(client, prepared, number).info
-            run_id, artifact_uri = str(info.run_id), str(info.artifact_uri)
-        mlflow_write.write(client, prepared, run_id, experiment, artifact_uri=artifact_uri)
-        if not mlflow_once.has_copies(client, run.record.record_id, run_id, [number]):
-            return run_id
-        stored = mlflow_once.settle(client, run.record.record_id, [number], content_sha256=content, own=run_id)
-        return self._confirmed(stored, run, content)
-
     def _by_id(self, run_id: str) -> StoredRun:
-        run = self._client.get_run(run_id)
-        if run.info.lifecycle_stage != "active":
-            raise RunNotFoundError(
-                f"the run {run_id} was deleted", where=self.uri, hint=f"`mlflow runs restore --run-id {run_id}`"
-            )
-        if not mlflow_read.is_complete(run):
-            raise RunNotFoundError(
-                f"the run {run_id} was not written by tracker, or not to its end",
-                where=self.uri,
-                hint="If logging was interrupted, `tracker sync` completes it",
-            )
+        run = mlflow_find.whole_run(self._client, run_id, where=self.uri)
         return self._stored(run, self._client.get_experiment(run.info.experiment_id).name)
 
     def _with_id(self, run_id: str) -> StoredRun:
@@ -364,29 +288,8 @@ class MlflowStore:
                 return self._by_id(here)
 
     def _copied_from(self, run_id: str) -> str | None:
-        """Return the id here of a run or memo that had this one elsewhere; None when there is none."""
         ids = [item.experiment_id for item in self._campaigns().values()]
-        found = mlflow_read.search(self._client, ids, mlflow_read.earlier_id_condition(run_id))
-        return next((str(run.info.run_id) for run in found), None)
-
-    def _called(self, wanted: str, experiment_ids: list[str]) -> Iterable[Any]:
-        wanted = storable(wanted)
-        conditions = [
-            mlflow_read.record_condition(wanted),
-            mlflow_read.text_condition("attributes.run_name", wanted),
-            mlflow_read.text_condition("tags.`tracker.name`", wanted),
-        ]
-        if len(wanted) >= MIN_PREFIX and set(wanted) <= set(string.hexdigits):
-            conditions.append(f"attributes.run_id LIKE '{wanted.lower()}%'")
-            conditions.append(mlflow_read.earlier_id_condition(wanted))
-        for condition in conditions:
-            for run in mlflow_read.search(self._client, experiment_ids, condition):
-                tags = run.data.tags
-                names = (tags.get(mlflow_write.RECORD_ID), run.info.run_name, tags.get("tracker.name"))
-                ids = (run.info.run_id, *mlflow_read.earlier_ids(run))
-                is_meant = wanted in names or any(known.startswith(wanted.lower()) for known in ids)
-                if mlflow_read.is_complete(run) and is_meant:
-                    yield run
+        return mlflow_find.copied_from(self._client, run_id, ids)
 
     def _stored(self, run: Any, experiment: str) -> StoredRun:
         record = mlflow_read.read_record(self._client, run, self._cache, experiment=experiment)
@@ -401,3 +304,17 @@ class MlflowStore:
         if not mlflow_open.is_server(self._full_uri):
             return None
         return f"{self.uri}{UI}{experiment_id}/runs/{run_id}?{WORKFLOW}"
+
+
+def _persistently(action: Callable[[], T]) -> T:
+    """Return what an action gives, tried again while others write the same thing at the same moment.
+
+    Raises:
+        ContendedError: They did so every time.
+    """
+    for attempt in range(1, ATTEMPTS):
+        try:
+            return action()
+        except ContendedError:
+            time.sleep(CONTENDED_SECONDS * attempt)
+    return action()
