@@ -50,7 +50,10 @@ def test_a_rate_is_percent_when_said_so_or_when_no_fraction_can_be_that_large(
         ("1.01", "0.25", 4, 3, "length_over_draft_tokens"),
         ("1.00", "0.00", 4, 3, "accepted_over_proposed"),
         ("2.10", "0.55", 16, 2, "drafts_over_steps_times_num_steps"),
-        ("2.1", "0.42", None, None, "unknown"),
+        ("2.1", "0.42", None, None, "length_over_draft_tokens"),
+        ("2.6", "0.5333", None, None, "accepted_over_proposed"),
+        ("1.36", "0.12", None, None, "unknown"),
+        ("2.60", "0.65", 16, 3, "unknown"),
         ("4.00", "1.00", 4, 3, "unknown"),
     ],
 )
@@ -169,3 +172,22 @@ def test_many_cells_with_one_complaint_make_one_finding() -> None:
 
     assert len(merged) == 1
     assert "4 more" in merged[0].message
+
+
+def test_a_rate_that_no_width_explains_contradicts_the_length_beside_it() -> None:
+    reading = _normalise.read_rate(
+        length=_normalise.reported("3.93"), rate=_normalise.reported("0.746"), num_draft_tokens=None, num_steps=None
+    )
+
+    (finding,) = reading.findings
+    assert finding.code == "RATE_CONVENTION_CONTRADICTS_LENGTH"
+    assert "0.746" in finding.message
+    assert "3.93" in finding.message
+
+
+def test_the_rate_of_0_5_4_over_a_tree_is_no_contradiction() -> None:
+    reading = _normalise.read_rate(
+        length=_normalise.reported("2.60"), rate=_normalise.reported("0.65"), num_draft_tokens=16, num_steps=3
+    )
+
+    assert reading.findings == ()

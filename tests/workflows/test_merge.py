@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -286,3 +287,37 @@ def test_a_drafters_answers_with_a_baselines_log_are_an_error(cli: Cli, shared_d
     assert outcome.code == 3
     assert "SPECULATION_DENIED" in outcome.err
     assert "verify steps, but the server is described as one that does not speculate" in outcome.err
+
+
+def _two_servers(tmp_path: Path) -> Path:
+    """Write the log of two servers with different arguments."""
+    log = _log(tmp_path, throughput=105.0, length=2.5)
+    lines = log.read_text()
+    start = "[2026-11-01 09:59:00] server_args=ServerArgs(model_path='m', speculative_algorithm='{}')\n"
+    log.write_text(start.format("EAGLE") + lines + start.format("EAGLE3") + lines)
+    return log
+
+
+def test_a_log_of_two_servers_goes_with_no_result(tmp_path: Path) -> None:
+    sources = _sources(_bench(tmp_path, throughput=100.0, length=2.5), _two_servers(tmp_path))
+
+    with pytest.raises(UsageError, match=r"server\.log holds 2 servers, one after another"):
+        merge(sources)
+
+
+def test_each_server_of_a_log_keeps_its_own_arguments(tmp_path: Path) -> None:
+    runs = merge(_sources(_two_servers(tmp_path)))
+
+    assert [run.imported.speculation and run.imported.speculation.algorithm for run in runs] == ["EAGLE", "EAGLE3"]
+    assert [run.server_logs for run in runs] == [(), ()]
+
+
+def test_a_compressed_log_says_how_its_server_ran(tmp_path: Path, cli: Cli) -> None:
+    log = _log(tmp_path, throughput=105.0, length=2.5)
+    start = "[2026-11-01 09:59:00] server_args=ServerArgs(model_path='m', tp_size=8, speculative_algorithm='EAGLE3')\n"
+    packed = tmp_path / "server.log.gz"
+    packed.write_bytes(gzip.compress((start + log.read_text()).encode()))
+
+    result = cli("log-run", str(packed), "--dry-run", "--json")
+
+    assert json.loads(result.out)[0]["record"]["server"]["arguments"]["tp_size"] == 8

@@ -9,6 +9,7 @@ for the slower and more patient reader.
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +31,14 @@ def _code(key: bytes) -> int:
     return int.from_bytes(key[-8:], "little")
 
 
-_RUNNING, _LENGTH, _RATE = _code(b"#running-req"), _code(b"accept len"), _code(b"accept rate")
-_THROUGHPUT = _code(b"gen throughput (token/s)")
+_RUNNING = _code(b"#running-req")
+# DSPARK logs a `block accept len` beside `accept len`, so these are told by the comma before them as well.
+_LENGTH, _RATE, _THROUGHPUT = b", accept len", b", accept rate", b", gen throughput (token/s)"
 _GRAPHS = tuple(_code(kind + b" graph") for kind in (b"cuda", b"cpu", b"musa"))
 # What stands before `#running-req` on a decode line: `Decode batch, `, `Decode batch. `, `Decode batch [1234], `.
 _BATCH = (_code(b"Decode batch, "), _code(b"Decode batch. "))
 _AFTER_COUNTER = int.from_bytes(b"], ", "little")
+_WORDS = b"Decode batch"
 _KEY_LENGTH = len(b"#running-req")
 
 
@@ -90,8 +93,14 @@ def columns(block: bytes) -> Columns:
     running = colons[keys == _RUNNING]
     decode = running[_is_decode(running, eights, octets)]
     lines = np.searchsorted(newlines, decode)
+    if block.count(_WORDS) > len(decode):
+        # Keys in another order, or a record that was cut: the patient reader tells.
+        spoken = [match.start() for match in re.finditer(_WORDS, block)]
+        odd = np.setdiff1d(np.searchsorted(newlines, spoken), lines)
+    else:
+        odd = lines[:0]
     idle = running[(octets[running + 2] == _ZERO) & (octets[np.minimum(running + 3, len(block) - 1)] == ord(","))]
-    return _Reader(block, octets, newlines, colons, keys).read(decode, lines, idle)
+    return _Reader(block, octets, newlines, colons, keys).read(decode, lines, idle, odd)
 
 
 def _view(block: bytes, kind: np.dtype[Any], width: int) -> npt.NDArray[Any]:
@@ -126,8 +135,8 @@ class _Reader:
         self._padded = block + b"\n" * (STAMP_BYTES + _PLACE_BYTES)
         self._wide = _view(self._padded, np.dtype(f"V{_MAX_DIGITS}"), _MAX_DIGITS)
 
-    def read(self, decode: Positions, lines: Positions, idle: Positions) -> Columns:
-        """Return the columns of these decode lines."""
+    def read(self, decode: Positions, lines: Positions, idle: Positions, others: Positions) -> Columns:
+        """Return the columns of these decode lines; `others` are lines to hand back as they are."""
         starts = np.where(lines > 0, self._newlines[np.maximum(lines - 1, 0)] + 1, 0)
         ends = self._newlines[np.minimum(lines, len(self._newlines) - 1)] if len(self._newlines) else starts
         throughput, at_throughput = self._values(_THROUGHPUT, lines)
@@ -142,7 +151,7 @@ class _Reader:
         whole = ~np.isnan(count) & ~np.isnan(throughput) & ~np.isnan(length) & ~np.isnan(rate)
         good = alone & stamped & whole & (at_throughput >= decode)
         keep = good & (throughput >= 0)
-        odd = np.unique(lines[~good])
+        odd = np.union1d(lines[~good], others)
         return Columns(
             running=count[keep].astype(np.int64),
             lengths=np.maximum(length[keep], 0).astype(np.float32),
@@ -161,9 +170,11 @@ class _Reader:
         end = int(self._newlines[number]) if number < len(self._newlines) else len(self._block)
         return self._block[start : end + 1]
 
-    def _values(self, key: int, lines: Positions) -> tuple[npt.NDArray[np.float64], Positions]:
+    def _values(self, key: bytes, lines: Positions) -> tuple[npt.NDArray[np.float64], Positions]:
         """Return a key's number on each line and where it stands; -1 where the line has none, NaN where it is cut."""
-        at, found = self._on_lines(self._colons[self._keys == key], lines)
+        at = self._colons[self._keys == _code(key)]
+        at = at[self._octets[np.maximum(at - len(key), 0)] == key[0]]
+        at, found = self._on_lines(at, lines)
         values = np.full(len(lines), -1.0)
         places = np.full(len(lines), np.iinfo(np.int64).max)
         values[found] = self._numbers(at, decimals=True)

@@ -14,6 +14,8 @@ from tracker.domain.measurement import RateConvention, Reported
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?")
 # Doubles print 15 to 17 digits; a number with this many was never rounded for a reader.
 _UNROUNDED_DIGITS = 12
+# Widths of a draft that are looked for where the settings are not known; beyond them every rate fits some width.
+_WIDTHS = range(2, 65)
 # Averages of rounded or windowed values do not meet an identity exactly; half a per cent covers what tools show.
 _SLACK_FRACTION = 0.005
 
@@ -119,23 +121,36 @@ def read_rate(
     """Return which definition of accept rate agrees with the accept length, within the rounding of both.
 
     SGLang changed it twice (PR 11572, PR 13212, PR 23530): accepted drafts over steps x num_steps, accept length over
-    num_draft_tokens, accepted over proposed. Only the accept length beside a rate tells them apart.
+    num_draft_tokens, accepted over proposed. Only the accept length beside a rate tells them apart; where the width of
+    a draft is not known, the definition is told by the only one that any width explains.
     """
-    if rate is None or length is None or num_draft_tokens is None:
+    if rate is None or length is None:
+        return RateReading(convention="unknown")
+    if num_draft_tokens is None:
+        explained = {name for width in _WIDTHS for name in _fitting(length, rate, width, None)}
+        if not explained:
+            return RateReading(convention="unknown", findings=(_contradiction(length, rate, "any number of", {}),))
+        return RateReading(convention=explained.pop() if len(explained) == 1 else "unknown")
+    fitting = _fitting(length, rate, num_draft_tokens, num_steps)
+    if len(fitting) == 1:
+        return RateReading(convention=fitting[0])
+    # 0.5.4 divided by num_steps + 1, which is the width of a chain but not of a tree.
+    if fitting or (num_steps and "length_over_draft_tokens" in _fitting(length, rate, num_steps + 1, None)):
         return RateReading(convention="unknown")
     expected = _expected_rates(length.value, num_draft_tokens, num_steps)
+    return RateReading(convention="unknown", findings=(_contradiction(length, rate, num_draft_tokens, expected),))
+
+
+def _fitting(length: Reported, rate: Reported, num_draft_tokens: int, num_steps: int | None) -> list[RateConvention]:
+    """Return the definitions under which rate and length agree, within the rounding of both."""
+    expected = _expected_rates(length.value, num_draft_tokens, num_steps)
     spread = _expected_rates(length.value + (length.half_width or 0.0), num_draft_tokens, num_steps)
-    fitting = [
+    return [
         name
         for name, value in expected.items()
         if abs(value - rate.value)
         <= (spread[name] - value) + (rate.half_width or 0.0) + _SLACK_FRACTION * max(value, rate.value)
     ]
-    if len(fitting) == 1:
-        return RateReading(convention=fitting[0])
-    if fitting:
-        return RateReading(convention="unknown")
-    return RateReading(convention="unknown", findings=(_contradiction(length, rate, num_draft_tokens, expected),))
 
 
 def _expected_rates(length: float, num_draft_tokens: int, num_steps: int | None) -> dict[RateConvention, float]:
@@ -149,7 +164,7 @@ def _expected_rates(length: float, num_draft_tokens: int, num_steps: int | None)
 
 
 def _contradiction(
-    length: Reported, rate: Reported, num_draft_tokens: int, expected: dict[RateConvention, float]
+    length: Reported, rate: Reported, num_draft_tokens: int | str, expected: dict[RateConvention, float]
 ) -> Finding:
     """Return the finding for a rate that no definition explains."""
     wanted = ", ".join(f"{name} {value:.3f}" for name, value in sorted(expected.items()))
@@ -158,7 +173,7 @@ def _contradiction(
         severity="warning",
         message=(
             f"Accept rate {rate.value:g} fits no definition at accept length {length.value:g} with "
-            f"{num_draft_tokens} draft tokens (expected {wanted})."
+            f"{num_draft_tokens} draft tokens{f' (expected {wanted})' if wanted else ''}."
         ),
         fix="Trust the accept length; check whether both numbers come from the same run.",
     )

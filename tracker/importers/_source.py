@@ -20,7 +20,8 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 LINE_LIMIT_BYTES = 64 * 2**20
 # A whole-file document (one JSON object, a table) above this is not a benchmark result people wrote.
 DOCUMENT_LIMIT_BYTES = 512 * 2**20
-_UTF16_MARKS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_RECODED_BYTES = 2**16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +38,7 @@ class Line:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Yield the file's bytes, gzip and zstd undone.
+    """Yield the file's bytes, gzip and zstd undone; UTF-16 (PowerShell's `>`) becomes UTF-8.
 
     Raises:
         InputError: There is no such file, it is a folder, it may not be read, or its compression is damaged.
@@ -49,12 +50,12 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             raw.seek(0)
             if magic.startswith(GZIP_MAGIC):
                 with gzip.open(raw) as unpacked:
-                    yield cast("IO[bytes]", unpacked)
+                    yield _utf8(cast("io.BufferedReader", unpacked))
             elif magic == ZSTD_MAGIC:
                 with _zstd(raw) as unpacked_zstd:
-                    yield unpacked_zstd
+                    yield _utf8(unpacked_zstd)
             else:
-                yield raw
+                yield _utf8(raw)
     except FileNotFoundError as error:
         raise InputError("there is no such file", where=where, hint="Check the path.") from error
     except IsADirectoryError as error:
@@ -74,12 +75,40 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise InputError(f"the file cannot be read ({reason})", where=where, hint="Copy it again.") from error
 
 
-def _zstd(raw: IO[bytes]) -> IO[bytes]:
+class _Recoded(io.RawIOBase):
+    """The UTF-8 bytes of a UTF-16 stream."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._left = stream, b""
+        self._decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as there is something; 0 at the end."""
+        while not self._left:
+            content = self._stream.read(_RECODED_BYTES)
+            self._left = self._decoder.decode(content, final=not content).encode(errors="replace")
+            if not content:
+                break
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
+
+
+def _utf8(stream: io.BufferedReader) -> IO[bytes]:
+    """Return the stream, recoded where it begins with a mark of UTF-16."""
+    return io.BufferedReader(_Recoded(stream)) if stream.peek(2)[:2] in _UTF16_MARKS else stream
+
+
+def _zstd(raw: IO[bytes]) -> io.BufferedReader:
     """Return a reader of the decompressed bytes; pyarrow is at hand for Parquet anyway."""
     import pyarrow as pa
 
     stream = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), "zstd")
-    return cast("IO[bytes]", io.BufferedReader(stream))
+    return io.BufferedReader(cast("io.RawIOBase", stream))
 
 
 def read_head(path: Path) -> bytes:
@@ -91,17 +120,7 @@ def read_head(path: Path) -> bytes:
     if path.is_dir():
         return b""
     with opened(path) as stream:
-        return _as_utf8(stream.read(HEAD_BYTES))
-
-
-def _as_utf8(content: bytes) -> bytes:
-    """Return content without byte-order mark; UTF-16 (PowerShell's `>`) becomes UTF-8."""
-    if content.startswith(codecs.BOM_UTF8):
-        return content[len(codecs.BOM_UTF8) :]
-    for mark, encoding in _UTF16_MARKS.items():
-        if content.startswith(mark):
-            return content[len(mark) :].decode(encoding, errors="replace").encode()
-    return content
+        return stream.read(HEAD_BYTES).removeprefix(codecs.BOM_UTF8)
 
 
 def read_document(path: Path) -> bytes:
@@ -118,7 +137,7 @@ def read_document(path: Path) -> bytes:
             where=str(path),
             hint="Split it, or log a file without per-token details.",
         )
-    return _as_utf8(content)
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def read_text(path: Path) -> str:
@@ -156,9 +175,6 @@ def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         while content := stream.readline(LINE_LIMIT_BYTES + 1):
             number += 1
             if number == 1:
-                if content.startswith(tuple(_UTF16_MARKS)):
-                    yield from enumerate(read_document(path).splitlines(keepends=True), start=1)
-                    return
                 content = content.removeprefix(codecs.BOM_UTF8)
             if len(content) > LINE_LIMIT_BYTES:
                 raise InputError(

@@ -166,8 +166,10 @@ def _log(paths: list[Path]) -> tuple[ImportedRun | None, tuple[Finding, ...]]:
         why = f"the folder holds several: {', '.join(path.name for path in paths)}"
     else:
         try:
-            (log,) = sglang_log.IMPORTER.read(paths[0])
-            return log, ()
+            servers = sglang_log.IMPORTER.read(paths[0])
+            if len(servers) == 1:
+                return servers[0], ()
+            why = f"{paths[0].name} holds {len(servers)} servers, one after another"
         except InputError as error:
             why = f"{paths[0].name}: {error.message}"
     message = f"The server's log was not compared with the results: {why}."

@@ -3,7 +3,7 @@
 A decode line sums up the decode steps since the one before (40 by default), so its accept length weighs as much as the
 requests that ran, and its throughput is tokens over the wall time since then, pauses included: the first line after an
 idle time says nothing about speed. Tensor-parallel ranks repeat one another; only the first of each data-parallel rank
-counts.
+counts. Where a log holds several servers one after another, each that was started with other arguments is a run.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement, Reported
 from tracker.domain.server import Speculation
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
-from tracker.importers import _decode_lines, _identities, _normalise, _source
+from tracker.importers import _decode_lines, _identities, _normalise, _server_args, _source
 from tracker.importers.base import ImportedRun
 
 if TYPE_CHECKING:
@@ -29,20 +29,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _SIGNS = re.compile(
-    rb"\bDecode batch[^\n]*#running-req: |\bserver_args=(ServerArgs\(|\{)|\bPrefill batch[.,] #new-seq: "
+    rb"\bDecode batch[^\n]*#running-req: |\bserver_args=(ServerArgs\(|\{)|\bPrefill batch[.,] #new-seq: |"
+    rb"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?: (?:[DTPE]P|CP)\d+)+\] ",
+    re.M,
 )
-# The literal at the start lets the scan run at the speed of a substring search.
-_DECODE = re.compile(
-    rb"Decode batch[^\n#]*#running-req: (\d{1,9}),([^\n]*)gen throughput \(token/s\): (\d{1,9}\.\d{1,6})\b"
-)
-_ACCEPTANCE = re.compile(rb"accept len: (\d{1,4}\.\d{1,6})\b(?:, accept rate: (\d{1,4}\.\d{1,6})\b)?")
+_BATCH = re.compile(rb"(?=Decode batch|Prefill batch)")
+_RUNNING = re.compile(rb"#running-req: (\d{1,9})\b")
+_THROUGHPUT = re.compile(rb"(?<=[ ,])gen throughput \(token/s\): (\d{1,9}\.\d{1,6})\b")
+_LENGTH = re.compile(rb"(?<=, )accept len: (\d{1,4}\.\d{1,6})\b")
+_RATE = re.compile(rb"(?<=, )accept rate: (\d{1,4}\.\d{1,6})\b")
 _NOTHING_RUNNING = b"#running-req: 0,"
 _TIME = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 _RANK = re.compile(rb" (DP|TP|PP|EP)(\d+)")
-_ARGUMENT = re.compile(
-    r"['\"]?\b(model_path|speculative_algorithm|speculative_draft_model_path|speculative_num_steps|"
-    r"speculative_eagle_topk|speculative_num_draft_tokens|disable_cuda_graph)['\"]?[=:] ?(None|True|False|\d+|'[^']*')"
-)
 # Larger blocks leave the processor's cache, smaller ones pay for each call.
 BLOCK_BYTES = 2**20
 # Groups of fewer lines than this share come from ramps up and down, not from the load under test.
@@ -50,6 +48,8 @@ MIN_SHARE_FRACTION = 0.02
 # A line this far below its group's median, right after an idle server, timed the pause.
 IDLE_FRACTION = 0.5
 MAX_EAGER_FRACTION = 0.05
+# Rates at one and the same printed length differ by the rounding of that length and their own.
+_REDEFINED = 0.03
 
 
 @dataclass(slots=True)
@@ -75,6 +75,7 @@ class _Log:
     graphed: int = 0
     eager: int = 0
     first: str | None = None
+    printed: bytes | None = None
     arguments: dict[str, str] = field(default_factory=dict)
 
 
@@ -85,45 +86,56 @@ class SglangLog:
     title = "SGLang server log: decode lines of every generation, by number of running requests"
 
     def sniff(self, path: Path, head: bytes) -> bool:
-        """Return whether the text holds SGLang's batch lines or its server arguments."""
+        """Return whether the text holds SGLang's batch lines, its arguments or lines stamped with its ranks."""
         return bool(_SIGNS.search(head))
 
     def read(self, path: Path) -> tuple[ImportedRun, ...]:
-        """Return the one run of the log, with one measurement a number of running requests.
+        """Return one run a server, with one measurement a number of running requests.
 
         Raises:
             InputError: The log holds no decode line.
         """
-        log = _Log()
+        logs = [_Log()]
+        cut = None
         for block in _blocks(path):
-            _scan(block, log)
-        if not log.groups:
+            if not block.endswith(b"\n"):
+                cut = "the last line is cut; it was left out" if b"Decode batch" in block else None
+                break
+            for part in _server_args.parts(block):
+                _scan(part, _started(part, logs))
+        logs = [log for log in logs if log.groups]
+        if not logs:
             raise InputError(
                 "the log holds no decode line", where=str(path), hint="Start the server with `--log-level info`."
             )
-        spec = _speculation(log)
-        cells = [_cell(running, group, spec, many_ranks=len(log.ranks) > 1) for running, group in _kept(log)]
-        steps = None if spec is None else spec.num_steps
-        findings = [found for cell in cells for found in _identities.check(cell, num_steps=steps)]
-        target, drafter = log.arguments.get("model_path"), log.arguments.get("speculative_draft_model_path")
-        graph_off = log.arguments.get("disable_cuda_graph")
-        return (
-            ImportedRun(
-                measurements=tuple(cells),
-                workload=Workload(concurrencies=tuple(cell.concurrency for cell in cells if cell.concurrency)),
-                engine="sglang",
-                speculation=spec,
-                cuda_graph=None if graph_off is None else graph_off == "False",
-                target=_checkpoint(target),
-                drafter=_checkpoint(drafter),
-                tags={} if log.first is None else {"log_from": log.first},
-                findings=(*_identities.merge(findings), *_findings(log)),
-            ),
-        )
+        single = len(logs) == 1
+        return tuple(_run(log, None if single else row, cut) for row, log in enumerate(logs))
+
+
+def _run(log: _Log, row: int | None, cut: str | None) -> ImportedRun:
+    """Return the run of one server."""
+    spec = _speculation(log)
+    cells = [_cell(running, group, spec, many_ranks=len(log.ranks) > 1) for running, group in _kept(log)]
+    steps = None if spec is None else spec.num_steps
+    findings = [found for cell in cells for found in _identities.check(cell, num_steps=steps)]
+    graph_off = log.arguments.get("disable_cuda_graph")
+    return ImportedRun(
+        row=row,
+        measurements=tuple(cells),
+        workload=Workload(concurrencies=tuple(cell.concurrency for cell in cells if cell.concurrency)),
+        engine="sglang",
+        speculation=spec,
+        cuda_graph=None if graph_off is None else graph_off == "False",
+        target=_server_args.checkpoint(log.arguments.get("model_path")),
+        drafter=_server_args.checkpoint(log.arguments.get("speculative_draft_model_path")),
+        tags={} if log.first is None else {"log_from": log.first},
+        findings=(*_identities.merge(findings), *_findings(log)),
+        missing=cut,
+    )
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield the file in blocks of whole lines; a last line without its line break may be cut and is left out."""
+    """Yield the file in blocks of whole lines; a last line without its line break, which may be cut, comes alone."""
     with _source.opened(path) as stream:
         rest = b""
         while block := stream.read(BLOCK_BYTES):
@@ -135,14 +147,25 @@ def _blocks(path: Path) -> Iterator[bytes]:
                 continue
             yield rest + block[:end]
             rest = block[end:]
+        if rest:
+            yield rest
+
+
+def _started(part: bytes, logs: list[_Log]) -> _Log:
+    """Return the log that a part belongs to: a new one where a server is started with other arguments."""
+    log, printed = logs[-1], _server_args.printed(part)
+    if printed is None:
+        return log
+    log.idle = True
+    if log.groups and printed != log.printed:
+        logs.append(_Log())
+    # A start that ended before it decoded anything, out of memory as a rule, says nothing about what follows.
+    logs[-1].printed, logs[-1].arguments = printed, _server_args.read(printed)
+    return logs[-1]
 
 
 def _scan(block: bytes, log: _Log) -> None:
     """Add the block's decode lines to the log."""
-    # A server prints its arguments before it decodes; looking for them further on would cost as much as the lines.
-    if not log.arguments and not log.groups and (start := block.find(b"server_args=")) >= 0:
-        line = block[start : block.find(b"\n", start)].decode(errors="replace")
-        log.arguments = {name: value.strip("'") for name, value in _ARGUMENT.findall(line)}
     if block.find(b"Decode batch") < 0:
         log.idle = log.idle or block.find(_NOTHING_RUNNING) >= 0
         return
@@ -196,10 +219,15 @@ def _counted(found: _decode_lines.Columns, block: bytes, log: _Log) -> npt.NDArr
 
 
 def _scan_slowly(line: bytes, log: _Log) -> None:
-    """Add what a line holds that is not as decode lines are: a progress bar before it, two records, no time."""
-    for match in _DECODE.finditer(line):
-        if _counts(line[: match.start()], log):
-            _add(log, match)
+    """Add what a line holds that is not as decode lines are: a progress bar before it, two records, another order."""
+    starts = [match.start() for match in _BATCH.finditer(line)]
+    for start, end in pairwise([*starts, len(line)]):
+        record = line[start:end]
+        running, throughput = _RUNNING.search(record), _THROUGHPUT.search(record)
+        if record.startswith(b"Decode") and running and throughput and _counts(line[:start], log):
+            _add(log, record, int(running.group(1)), float(throughput.group(1)))
+            if log.first is None and (time := _TIME.search(line)) is not None:
+                log.first = time.group().decode()
 
 
 def _counts(stamp: bytes, log: _Log) -> bool:
@@ -214,24 +242,20 @@ def _counts(stamp: bytes, log: _Log) -> bool:
     return known
 
 
-def _add(log: _Log, match: re.Match[bytes]) -> None:
+def _add(log: _Log, record: bytes, running: int, throughput: float) -> None:
     """Add one decode line."""
-    running, rest, throughput = match.groups()
-    if int(running) == 0:
+    if running == 0:
         return
-    group = log.groups.setdefault(int(running), _Group())
-    acceptance = _ACCEPTANCE.search(rest)
-    length, rate = (None, None) if acceptance is None else acceptance.groups()
-    group.lengths.append(0.0 if length is None else float(length))
-    group.rates.append(-1.0 if rate is None else float(rate))
-    group.throughputs.append(float(throughput))
+    group = log.groups.setdefault(running, _Group())
+    length, rate = _LENGTH.search(record), _RATE.search(record)
+    group.lengths.append(0.0 if length is None else float(length.group(1)))
+    group.rates.append(-1.0 if rate is None else float(rate.group(1)))
+    group.throughputs.append(throughput)
     group.after_idle.append(log.idle)
     log.idle = False
-    if log.first is None and (time := _TIME.search(match.string)) is not None:
-        log.first = time.group().decode()
-    if b" graph: True" in rest:
+    if b" graph: True" in record:
         log.graphed += 1
-    elif b" graph: False" in rest:
+    elif b" graph: False" in record:
         log.eager += 1
 
 
@@ -262,7 +286,7 @@ def _cell(running: int, group: _Group, spec: Speculation | None, *, many_ranks: 
     usual = np.median(throughputs[~idle]) if (~idle).any() else np.inf
     timed = (throughputs > 0) & (~idle | (throughputs >= IDLE_FRACTION * usual))
     length = _mean(lengths[speculative])
-    rate = _mean(rates[rates >= 0])
+    rate = None if _redefined(lengths, rates) else _mean(rates[rates >= 0])
     reading = _normalise.read_rate(
         length=length,
         rate=rate,
@@ -283,6 +307,12 @@ def _cell(running: int, group: _Group, spec: Speculation | None, *, many_ranks: 
     )
 
 
+def _redefined(lengths: npt.NDArray[np.float32], rates: npt.NDArray[np.float32]) -> bool:
+    """Return whether one accept length has two rates: lines of versions that define it differently are in here."""
+    alike = rates[(rates >= 0) & (lengths == lengths[0])]
+    return alike.size > 1 and bool(alike.max() - alike.min() > _REDEFINED)
+
+
 def _mean(values: object) -> Reported | None:
     """Return the mean of values printed with two digits; None without values."""
     import numpy as np
@@ -298,33 +328,10 @@ def _plain(value: float) -> float:
 
 def _speculation(log: _Log) -> Speculation | None:
     """Return what the server arguments say, else that accept lengths were logged."""
-    arguments = log.arguments
-    if "speculative_algorithm" not in arguments:
-        logged = any(length >= 1.0 for group in log.groups.values() for length in group.lengths)
-        return Speculation(enabled=True) if logged else None
-    algorithm = arguments["speculative_algorithm"]
-    if algorithm == "None":
-        return Speculation(enabled=False)
-    numbers = {
-        name: int(value)
-        for name in ("num_steps", "eagle_topk", "num_draft_tokens")
-        if (value := arguments.get(f"speculative_{name}", "")).isdigit()
-    }
-    draft = arguments.get("speculative_draft_model_path")
-    return Speculation(
-        enabled=True,
-        algorithm=algorithm.upper(),
-        num_steps=numbers.get("num_steps"),
-        eagle_topk=numbers.get("eagle_topk"),
-        num_draft_tokens=numbers.get("num_draft_tokens"),
-        draft_model_path=None if draft == "None" else draft,
-    )
-
-
-def _checkpoint(path: str | None) -> Checkpoint | None:
-    if not path or path == "None":
-        return None
-    return Checkpoint(name=PurePosixPath(path).name or path, path=path)
+    if (said := _server_args.speculation(log.arguments)) is not None:
+        return said
+    logged = any(length >= 1.0 for group in log.groups.values() for length in group.lengths)
+    return Speculation(enabled=True) if logged else None
 
 
 def _findings(log: _Log) -> tuple[Finding, ...]:

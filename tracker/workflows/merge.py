@@ -121,7 +121,8 @@ def _with_own_log(source: Source) -> Source:
     if source.path is None:
         return source
     if source.importer in LOGS:
-        return dataclasses.replace(source, server_logs=(source.path,))
+        # Of several servers in one log, its first lines speak of one only; each run knows its own arguments.
+        return source if source.imported.row is not None else dataclasses.replace(source, server_logs=(source.path,))
     run = source.imported
     if source.importer == sglang_folder.IMPORTER.name and run.server_info is None and run.argv is None:
         return dataclasses.replace(source, server_logs=sglang_folder.logs(source.path))
@@ -172,6 +173,12 @@ def _refuse_too_many(logs: Sequence[Source], counters: Sequence[Source]) -> None
     Raises:
         UsageError: Which of them belong to the run is not said.
     """
+    if len(logs) > 1 and len({source.path for source in logs}) == 1:
+        raise UsageError(
+            f"{_name(logs[0])} holds {len(logs)} servers, one after another; which of them gave the result is not said",
+            where=str(logs[0].path),
+            hint="Cut the log to the server that gave the result, or log it in a call of its own.",
+        )
     for given, most, what in ((logs, 1, "server logs"), (counters, 2, "readings of /metrics")):
         if len(given) > most:
             raise UsageError(

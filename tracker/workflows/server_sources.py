@@ -14,6 +14,7 @@ from tracker.domain.record import Attachment
 from tracker.domain.redaction import clean_bytes
 from tracker.domain.server import ServerConfig, SourceKind
 from tracker.errors import InputError
+from tracker.importers import _source
 
 LIVE_TIMEOUT_S = 5.0
 # Servers print their arguments within the first lines; logs of a long run are too large to read as a whole.
@@ -95,11 +96,8 @@ def from_log_head(facts: ServerFacts, logs: Sequence[Path]) -> ServerFacts:
         return facts
     configs = list(facts.configs)
     for path in logs:
-        try:
-            with path.open("rb") as stream:
-                head = stream.read(LOG_HEAD_BYTES).decode("utf-8", errors="replace")
-        except OSError as error:
-            raise InputError(f"cannot read the log: {error.strerror}", where=str(path)) from error
+        with _source.opened(path) as stream:
+            head = stream.read(LOG_HEAD_BYTES).decode("utf-8", errors="replace")
         try:
             configs.append(("log", engines.parse_log(head)))
         except InputError:
