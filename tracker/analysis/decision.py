@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tracker.analysis._forms import Chain
-from tracker.analysis.posterior import SizeMeasurement, sample
+from tracker.analysis.posterior import Posterior
 from tracker.analysis.prefill import end_to_end_speedup
 from tracker.analysis.priors import DEFAULT_PRIORS, Priors
+from tracker.analysis.refits import lengths_at, refit_curve
 from tracker.analysis.results import (
     BreakEven,
     CampaignAnalysis,
@@ -65,6 +65,8 @@ class Evidence:
     """Today's accept length of the best candidate."""
     break_even: FloatArray | None
     """Break-even of the best candidate's configuration."""
+    curve: Posterior | None = None
+    """Accept length against training data, with the draws behind it; None when the scaling fit is refused."""
     sizes: Mapping[int, FloatArray] = field(default_factory=dict)
     """Accept length after training on so many samples; empty when the scaling fit is refused."""
     sizes_break_even: FloatArray | None = None
@@ -143,7 +145,12 @@ class Evidence:
         return max((point.samples for point in self.analysis.scaling.points), default=None)
 
 
-def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed: int = 0) -> Evidence:
+def gather(
+    analysis: CampaignAnalysis,
+    *,
+    priors: Priors = DEFAULT_PRIORS,
+    seed: int = 0,
+) -> Evidence:
     """Return the evidence of an analysis, with `priors.draws` Monte-Carlo draws.
 
     Args:
@@ -162,7 +169,8 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
     factor = 1.0 if mix is None else mix
     length = None if best is None else _scaled(log_normal_draws(best.accept_length, priors.draws, rng), factor)
     break_even = None if bar is None else break_even_draws(bar, priors.draws, seed)
-    sizes, sizes_bar = _sizes(analysis, priors, seed)
+    curve = refit_curve(analysis.scaling, priors=priors, seed=seed)
+    sizes, sizes_bar = _sizes(analysis.scaling, curve, priors, seed)
     server = _new_server(analysis, load, priors, seed)
     return Evidence(
         analysis=analysis,
@@ -175,6 +183,7 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
         speedup=None if verdict is None else _scaled(log_normal_draws(verdict.speedup, priors.draws, rng), factor),
         accept_length=length,
         break_even=break_even,
+        curve=curve,
         sizes={samples: draws * factor for samples, draws in sizes.items()},
         sizes_break_even=None if sizes_bar is None else sizes_bar * server,
         sizes_prefill_fraction=analysis.scaling.prefill_fraction,
@@ -193,41 +202,14 @@ def _scaled(draws: FloatArray | None, factor: float) -> FloatArray | None:
     return None if draws is None else draws * factor
 
 
-def refit(analysis: CampaignAnalysis, samples: tuple[int, ...], *, priors: Priors, seed: int) -> dict[int, FloatArray]:
-    """Return draws of accept length at each of `samples`, given the sizes the analysis fitted; empty when refused."""
-    fit = analysis.scaling
-    chain = _chain(fit, priors)
-    if fit.status == "refused" or chain is None:
-        return {}
-    measured = [
-        SizeMeasurement(samples=point.samples, length=point.accept_length.value, se=_se(point.accept_length))
-        for point in fit.points
-        if point.accept_length.value is not None
-    ]
-    posterior = sample(measured, chain=chain, priors=priors, seed=seed)
-    # Draws come out ordered by form; shuffled they are independent of every other quantity.
-    order = np.random.default_rng(seed + 5).permutation(priors.draws)
-    return {size: posterior.lengths(size)[order] for size in samples}
-
-
-def _sizes(analysis: CampaignAnalysis, priors: Priors, seed: int) -> tuple[dict[int, FloatArray], FloatArray | None]:
-    fit = analysis.scaling
+def _sizes(
+    fit: ScalingFit, curve: Posterior | None, priors: Priors, seed: int
+) -> tuple[dict[int, FloatArray], FloatArray | None]:
     if fit.status == "refused" or fit.break_even is None or not fit.points:
         return {}, None
     largest = max(point.samples for point in fit.points)
     offered = tuple(size for size in priors.data_sizes if largest < size <= priors.largest_multiple * largest)
-    return refit(analysis, offered, priors=priors, seed=seed), break_even_draws(fit.break_even, priors.draws, seed)
-
-
-def _chain(fit: ScalingFit, priors: Priors) -> Chain | None:
-    if fit.configuration is None or fit.ceiling is None or fit.max_acceptance is None:
-        return None
-    recorded = fit.configuration.num_steps
-    return Chain(
-        num_steps=priors.assumed_num_steps if recorded is None else recorded,
-        max_acceptance=fit.max_acceptance,
-        max_length=fit.ceiling,
-    )
+    return lengths_at(curve, offered, seed), break_even_draws(fit.break_even, priors.draws, seed)
 
 
 def noise_at(analysis: CampaignAnalysis, load: int | None, priors: Priors) -> LoadNoise:
@@ -265,11 +247,6 @@ def log_normal_draws(estimate: Estimate, count: int, rng: np.random.Generator) -
     if estimate.low is not None and estimate.high is not None and math.isfinite(estimate.high):
         sd = math.log(estimate.high / estimate.low) / 2 / _Z80
     return np.asarray(estimate.value * np.exp(sd * score), dtype=np.float64)
-
-
-def _se(estimate: Estimate) -> float:
-    half = estimate.half_width
-    return 0.0 if half is None else half / _Z80
 
 
 def _row(analysis: CampaignAnalysis, run_id: str | None, load: int | None) -> Point | None:

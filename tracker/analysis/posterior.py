@@ -56,7 +56,9 @@ class Posterior:
     effective_draws: float
     """Effective sample size of the weights."""
     form_weights: tuple[float, ...]
-    """Posterior share of each form."""
+    """Share of each form: by its marginal likelihood, or as held."""
+    log_evidence: float
+    """Logarithm of the mean likelihood over the priors of all forms, up to a constant of the data."""
 
     def lengths(self, samples: float) -> FloatArray:
         """Return accept length at a training size, shape (n_draws,); the curves may be wrong beyond the data."""
@@ -70,7 +72,13 @@ class Posterior:
 
 
 def sample(
-    measured: Sequence[SizeMeasurement], *, chain: Chain, priors: Priors, seed: int, draws: int | None = None
+    measured: Sequence[SizeMeasurement],
+    *,
+    chain: Chain,
+    priors: Priors,
+    seed: int,
+    draws: int | None = None,
+    form_weights: Sequence[float] | None = None,
 ) -> Posterior:
     """Return posterior draws; refined around the mode while the effective sample size is below 300.
 
@@ -80,6 +88,7 @@ def sample(
         priors: Assumptions.
         seed: Seed of the scrambled Sobol sequence.
         draws: Draws returned; `priors.draws` by default.
+        form_weights: Shares of the forms to hold, those of another fit of the same sizes; by likelihood when None.
     """
     forms = forms_for(len({item.samples for item in measured}))
     proposals = [_from_prior(form, seed + index) for index, form in enumerate(forms)]
@@ -87,13 +96,15 @@ def sample(
         _log_weights(form, part, None, measured, chain, priors) for form, part in zip(forms, proposals, strict=True)
     ]
     for step in range(_REFINEMENTS):
-        if _effective(weights) >= LEAST_EFFECTIVE_DRAWS:
+        if _effective(_shared(weights, form_weights)) >= LEAST_EFFECTIVE_DRAWS:
             break
         for index, form in enumerate(forms):
             proposals[index], weights[index] = _refined(
                 form, proposals[index], weights[index], measured, chain, priors, seed + 101 * (step + 1) + index
             )
     count = priors.draws if draws is None else draws
+    log_evidence = _log_evidence(weights)
+    weights = _shared(weights, form_weights)
     chosen = _resample(weights, count, seed)
     scores = tuple(part[index] for part, index in zip(proposals, chosen, strict=True))
     order = special.ndtri(qmc.Sobol(d=1, seed=seed + 7).random(_power_of_two(count))[:count, 0].clip(1e-9, 1 - 1e-9))
@@ -107,6 +118,7 @@ def sample(
         largest=max((item.samples for item in measured), default=None),
         effective_draws=_effective(weights),
         form_weights=_form_weights(weights),
+        log_evidence=log_evidence,
     )
 
 
@@ -156,6 +168,20 @@ def _refined(
     moved = mean + standard @ root.T
     log_proposal = -0.5 * np.sum(standard**2, axis=1) - float(np.log(np.diag(root)).sum())
     return moved, _log_weights(form, moved, log_proposal, measured, chain, priors)
+
+
+def _shared(log_weights: list[FloatArray], shares: Sequence[float] | None) -> list[FloatArray]:
+    """Return log weights in which each form has its share; unchanged without shares."""
+    if shares is None:
+        return log_weights
+    return [
+        part - special.logsumexp(part) + (math.log(share) if share > 0 else -math.inf)
+        for part, share in zip(log_weights, shares, strict=True)
+    ]
+
+
+def _log_evidence(log_weights: Sequence[FloatArray]) -> float:
+    return float(special.logsumexp(np.concatenate(log_weights)) - math.log(sum(map(len, log_weights))))
 
 
 def _normalised(log_weights: Sequence[FloatArray]) -> list[FloatArray]:

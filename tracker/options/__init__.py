@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from tracker.analysis.decision import Evidence, Valued, gather
-from tracker.analysis.results import DecisionSet, OptionAssessment, PriorSensitivity
+from tracker.analysis.decision import Evidence, Valued
+from tracker.analysis.results import DecisionSet, OptionAssessment
 from tracker.options._experiments import considered_experiments, next_experiment
 from tracker.options._ranking import flips, horizons, perfect_information, ranked, shown, with_regret
+from tracker.options._sensitivity import prior_sensitivity
 from tracker.plugins import discover
 
 __all__ = ["decide"]
-
-_SLOPES = ((0.5, "slope prior halved"), (2.0, "slope prior doubled"))
 
 
 def decide(evidence: Evidence) -> DecisionSet:
@@ -24,7 +23,9 @@ def decide(evidence: Evidence) -> DecisionSet:
         options=tuple(shown(option) for option in options),
         next_experiment=next_experiment(considered),
         horizons=horizons(evidence, options),
-        sensitivity=_sensitivity(evidence, options),
+        sensitivity=prior_sensitivity(
+            evidence, next((option for option in options if option.rank == 1), None), _assess
+        ),
         evpi_gpu_hours=perfect_information(options, hours),
         flips=flips(evidence, options),
         experiments=considered,
@@ -43,19 +44,3 @@ def _as_valued(assessment: OptionAssessment) -> Valued:
     if isinstance(assessment, Valued):
         return assessment
     return Valued(**{field.name: getattr(assessment, field.name) for field in fields(OptionAssessment)})
-
-
-def _sensitivity(evidence: Evidence, options: list[Valued]) -> tuple[PriorSensitivity, ...]:
-    """Return the best option under a slope prior half and twice as steep; empty where nothing rests on it."""
-    best = next((option for option in options if option.rank == 1), None)
-    if best is None or not evidence.sizes:
-        return ()
-    found = []
-    for factor, label in _SLOPES:
-        other = gather(evidence.analysis, priors=evidence.priors.scale_slope(factor), seed=evidence.seed)
-        first = next((option for option in _assess(other) if option.rank == 1), None)
-        if first is not None:
-            found.append(
-                PriorSensitivity(label=label, option_key=first.key, title=first.title, changes=first.key != best.key)
-            )
-    return tuple(found)

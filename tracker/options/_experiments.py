@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tracker.analysis.decision import Evidence, Valued, refit
+from tracker.analysis.decision import Evidence, Valued
+from tracker.analysis.refits import lengths_at
 from tracker.analysis.results import NextExperiment
 from tracker.analysis.uncertainty import FloatArray
 from tracker.analysis.untested_chains import Untested
@@ -231,7 +232,7 @@ def _sizes(evidence: Evidence) -> Iterable[Experiment]:
     first = min(evidence.sizes)
     plans.append((f"Train on {size(first)} samples first and serve that", (first,)))
     for title, sizes in plans:
-        lengths = refit(evidence.analysis, sizes, priors=evidence.priors, seed=evidence.seed)
+        lengths = lengths_at(evidence.curve, sizes, evidence.seed)
         if not lengths:
             continue
         cost = sum(training_gpu_hours(evidence, samples) for samples in sizes)

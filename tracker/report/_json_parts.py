@@ -255,7 +255,18 @@ def flip(item: HorizonFlip) -> dict[str, Any]:
 
 def sensitivity(item: PriorSensitivity) -> dict[str, Any]:
     """Return the best option under another prior."""
-    return {"label": item.label, "option_key": item.option_key, "title": item.title, "changes": item.changes}
+    return {
+        "label": item.label,
+        "option_key": item.option_key,
+        "title": item.title,
+        "changes": item.changes,
+        "samples": item.samples,
+        "accept_length": estimate(item.stated),
+        "accept_length_reweighted": estimate(item.reweighted),
+        "accept_length_held": estimate(item.held),
+        "likelihood_ratio": item.likelihood_ratio,
+        "contradicted": item.contradicted,
+    }
 
 
 def step_change(change: StepChange) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _change(reading: Reading) -> Rich:
         who = reading.letters.get(longest.option_key, longest.title)
         parts += ["Used for ", days, " days, ", quote(who, "decision.horizons"), " leads."]
     for item in reading.decision.sensitivity:
-        if item.changes:
+        if item.changes and not item.contradicted:
             who = reading.letters.get(item.option_key, item.title)
             parts += [" " if parts else "", quote(f"{capital(item.label)}: {who} leads.", "decision.sensitivity")]
     return rich(*parts)

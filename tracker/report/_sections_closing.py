@@ -10,6 +10,7 @@ from tracker.report import format as fmt
 from tracker.report._alike_notes import joined
 from tracker.report._brief import experiment_chance, experiment_cost
 from tracker.report._experiments import considered, flips
+from tracker.report._other_priors import other_prior, ranking_depends
 from tracker.report._section_assessment import MAX_DIAGNOSES
 from tracker.report._section_options import only_baseline
 from tracker.report.reading import Reading
@@ -103,7 +104,7 @@ def what_would_change(reading: Reading) -> Section | None:
 
 def _change_heading(reading: Reading) -> Rich:
     keys = {choice.option_key for choice in reading.decision.horizons}
-    prior = any(item.changes for item in reading.decision.sensitivity)
+    prior = ranking_depends(reading)
     if len(keys) > 1 and prior:
         return rich("The length of use and the assumed slope decide which option leads")
     if len(keys) > 1:
@@ -146,13 +147,7 @@ def _horizon_row(reading: Reading, group: Sequence[HorizonChoice]) -> TableRow:
 
 
 def _bullets(reading: Reading) -> tuple[Rich, ...]:
-    items: list[Rich] = []
-    for item in reading.decision.sensitivity:
-        letter = reading.letters.get(item.option_key)
-        who = f"{letter} ({item.title})" if letter else item.title
-        verb = "overtakes" if item.changes else "stays first"
-        tail = rich(quote(who, "decision.sensitivity"), f" {verb}.")
-        items.append(rich(strong(capital(item.label), ":"), " ", tail))
+    items = [other_prior(reading, item) for item in reading.decision.sensitivity]
     if reading.decision.evpi_gpu_hours is not None:
         value = reading.decision.evpi_gpu_hours
         shown = number(fmt.fixed(value, 0), value, "mean of the best option per draw - best mean", unit="GPU-hours")

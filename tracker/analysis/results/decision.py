@@ -7,6 +7,9 @@ from typing import Literal
 
 from tracker.domain.estimate import Estimate
 
+# Data that are a hundred times less likely under an assumption speak decisively against it (Jeffreys 1961).
+_DECISIVE = 0.01
+
 Phase = Literal["data generation", "extraction", "training", "engineering", "not split"]
 
 
@@ -132,6 +135,21 @@ class PriorSensitivity:
     """Its title."""
     changes: bool
     """Whether it differs from the ranking shown."""
+    samples: int | None = None
+    """Largest training size within a decade of the data, at which forecasts are compared; None without a curve."""
+    stated: Estimate = Estimate(reason="no curve over training sizes")
+    """Accept length there under the priors as stated."""
+    reweighted: Estimate = Estimate(reason="no curve over training sizes")
+    """Under this prior, each form weighed anew by how well it meets the data."""
+    held: Estimate = Estimate(reason="no curve over training sizes")
+    """Under this prior, each form with its share under the stated ones; a reason where too few draws meet the data."""
+    likelihood_ratio: float | None = None
+    """How likely the data are under this prior, over how likely under the stated one."""
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the data speak decisively against this prior."""
+        return self.likelihood_ratio is not None and self.likelihood_ratio < _DECISIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
