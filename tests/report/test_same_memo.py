@@ -28,7 +28,12 @@ from tracker.workflows.session import Session
 
 NOW = datetime(2026, 11, 30, 6, 0, tzinfo=UTC)
 WINDOW = Window(since=NOW - timedelta(days=1), until=NOW + timedelta(days=1))
-NAMES = ("kimi-k2.5-eagle3", "h200-tiny-llama", "h200-llama-8b-simulated", "h200-tiny-llama-contaminated")
+NAMES = (
+    "kimi-k2.5-eagle3",
+    "h200-tiny-llama-contaminated",
+    pytest.param("h200-tiny-llama", marks=pytest.mark.slow),
+    pytest.param("h200-llama-8b-simulated", marks=pytest.mark.slow),
+)
 
 
 @functools.cache

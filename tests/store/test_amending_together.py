@@ -56,6 +56,7 @@ def assert_all_stay(store: MlflowStore, uri: str, run_id: str, folder: Path, *, 
     print(f"{processes} x {count} corrections at once: lost 0, doubled 0")  # noqa: T201 - the figure
 
 
+@pytest.mark.slow
 def test_two_people_who_correct_one_run_at_once_both_stay(
     sqlite_store: MlflowStore, sqlite_folder: Path, make_run: MakeRun, tmp_path: Path
 ) -> None:

@@ -50,13 +50,14 @@ def second_store(tmp_path: Path, empty_database: Path) -> MlflowStore:
     return open_store(environ={}, data_dir=folder, cache_dir=tmp_path / "cache")
 
 
-@pytest.fixture(params=["server", pytest.param("postgres", marks=pytest.mark.slow)])
+@pytest.fixture(params=["server", "postgres"])
 def server_store(request: pytest.FixtureRequest) -> MlflowStore:
     """A server on SQLite, and one on PostgreSQL as README tells a team to start it."""
     uri = request.getfixturevalue("mlflow_server" if request.param == "server" else "postgres_server")
     return open_store(uri, environ={}, cache_dir=request.getfixturevalue("tmp_path") / "cache")
 
 
+@pytest.mark.slow
 def test_everything_arrives_on_a_server_as_it_was_and_a_second_time_changes_nothing(
     filled: MlflowStore, server_store: MlflowStore, make_run: MakeRun, experiment: str
 ) -> None:
@@ -197,6 +198,7 @@ def test_the_source_must_exist_and_be_another_store(tmp_path: Path, sqlite_folde
     assert not (tmp_path / "none.db").exists()
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_new_ids_and_copies_one_campaign_where_one_is_named(
     filled: MlflowStore, server_store: MlflowStore, experiment: str, sqlite_folder: Path, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],

@@ -51,12 +51,11 @@ def statuses(session: Session, folder: Path, **options: object) -> dict[str, str
     return {outcome.name: outcome.status for outcome in import_campaign(session, folder, **options)}  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def filled(tmp_path: Path, empty_database: Path) -> Session:
-    """The founding campaign with a memo, the decision on it, corrections, and tags given in MLflow."""
-    session = session_in(tmp_path / "first", empty_database)
+def fill(folder: Path, empty_database: Path) -> Session:
+    """Return a store with the founding campaign, a memo, the decision on it, corrections, and tags given in MLflow."""
+    session = session_in(folder / "first", empty_database)
     log_run(LogRequest(inputs=(experiments_dir() / NAME,)), session)
-    memo = write_reports(ReportRequest(since="7d", out=tmp_path / "reports"), later(session, 1)).memos[0]
+    memo = write_reports(ReportRequest(since="7d", out=folder / "reports"), later(session, 1)).memos[0]
     decide(DecideRequest(memo=str(memo.path), option="A", by="A. Lead"), later(session, 2))
     runs = session.store().query(Query())
     amend_run(AmendRequest(run=runs[0].run_id, note="Ü looked at again"), later(session, 2))
@@ -66,6 +65,25 @@ def filled(tmp_path: Path, empty_database: Path) -> Session:
     store.client.set_tag(runs[0].run_id, "team", "serving")
     store.client.set_experiment_tag(store.experiment_id(NAME), "owner", "maria")
     return session
+
+
+@pytest.fixture
+def filled(tmp_path: Path, empty_database: Path) -> Session:
+    return fill(tmp_path, empty_database)
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory, empty_database: Path) -> Session:
+    """Return a store filled like that, which no test may write to."""
+    return fill(tmp_path_factory.mktemp("unchanged"), empty_database)
+
+
+@pytest.fixture(scope="module")
+def intact(unchanged: Session, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an export of it, which no test may write to."""
+    folder = tmp_path_factory.mktemp("intact")
+    exported(unchanged, folder / "export")
+    return folder / "export"
 
 
 @pytest.fixture(params=["sqlite", pytest.param("server", marks=pytest.mark.slow)])
@@ -81,8 +99,8 @@ def second(request: pytest.FixtureRequest, tmp_path: Path, empty_database: Path)
         rename(store, NAME, f"used-{datetime.now(UTC):%H%M%S%f}")
 
 
-def test_export_import_export_gives_the_same_bytes(filled: Session, second: Session, tmp_path: Path) -> None:
-    before = exported(filled, tmp_path / "one")
+def test_export_import_export_gives_the_same_bytes(unchanged: Session, second: Session, tmp_path: Path) -> None:
+    before = exported(unchanged, tmp_path / "one")
     first = statuses(second, tmp_path / "one")
     again = statuses(second, tmp_path / "one")
     after = exported(second, tmp_path / "two")
@@ -90,7 +108,7 @@ def test_export_import_export_gives_the_same_bytes(filled: Session, second: Sess
     assert set(first.values()) == {"copied"}
     assert set(again.values()) == {"present"}
     assert before == after
-    runs = len(filled.store().query(Query()))
+    runs = len(unchanged.store().query(Query()))
     assert sum(path.endswith("/record.json") for path in before) == runs
     assert sum(path.endswith("/memo.html") for path in before) == 1
     assert sum(path.endswith("/decision.json") for path in before) == 1
@@ -129,9 +147,9 @@ def sorted_reports(session: Session) -> list[str]:
     return [memo.run_id for memo in session.store().reports(NAME)]
 
 
-def test_an_import_that_broke_off_goes_on(filled: Session, tmp_path: Path, empty_database: Path) -> None:
+def test_an_import_that_broke_off_goes_on(unchanged: Session, tmp_path: Path, empty_database: Path) -> None:
     second = session_in(tmp_path / "second", empty_database)
-    before = exported(filled, tmp_path / "one")
+    before = exported(unchanged, tmp_path / "one")
     outcomes = import_campaign(second, tmp_path / "one")
     for _ in range(3):
         next(outcomes)
@@ -143,17 +161,17 @@ def test_an_import_that_broke_off_goes_on(filled: Session, tmp_path: Path, empty
     assert exported(second, tmp_path / "two") == before
 
 
-def test_an_export_that_broke_off_is_refused_until_it_is_finished(filled: Session, tmp_path: Path) -> None:
-    exporting = export_campaign(filled, NAME, tmp_path / "one")
+def test_an_export_that_broke_off_is_refused_until_it_is_finished(unchanged: Session, tmp_path: Path) -> None:
+    exporting = export_campaign(unchanged, NAME, tmp_path / "one")
     next(exporting.names)
     exporting.names.close()  # type: ignore[attr-defined]
 
     with pytest.raises(InputError, match=r"not finished.*export. again"):
-        statuses(filled, tmp_path / "one")
+        statuses(unchanged, tmp_path / "one")
     (tmp_path / "one" / "my notes.txt").write_text("mine")
-    whole = exported(filled, tmp_path / "one")
+    whole = exported(unchanged, tmp_path / "one")
     assert whole.pop("my notes.txt") == b"mine"
-    assert whole == exported(filled, tmp_path / "two")
+    assert whole == exported(unchanged, tmp_path / "two")
 
 
 def test_an_export_is_brought_up_to_date(filled: Session, tmp_path: Path) -> None:
@@ -180,10 +198,10 @@ def test_an_export_is_brought_up_to_date(filled: Session, tmp_path: Path) -> Non
     ],
 )
 def test_a_damaged_export_is_refused_before_anything_is_stored(
-    spoil: object, told: str, filled: Session, tmp_path: Path, empty_database: Path
+    spoil: object, told: str, intact: Path, tmp_path: Path, empty_database: Path
 ) -> None:
     second = session_in(tmp_path / "second", empty_database)
-    exported(filled, tmp_path / "one")
+    shutil.copytree(intact, tmp_path / "one")
     spoil(tmp_path / "one")  # type: ignore[operator]
 
     with pytest.raises(InputError, match=told):
@@ -204,16 +222,16 @@ def outside(folder: Path) -> None:
 
 
 def test_a_name_taken_by_other_runs_is_refused_unless_asked_for(
-    filled: Session, tmp_path: Path, empty_database: Path
+    unchanged: Session, tmp_path: Path, empty_database: Path
 ) -> None:
     second = session_in(tmp_path / "second", empty_database)
     second.store().save(samples.run("mine", experiment=NAME, record_id="mine"))
-    exported(filled, tmp_path / "one")
+    exported(unchanged, tmp_path / "one")
 
     with pytest.raises(StoreError, match="taken by a campaign with other runs"):
         statuses(second, tmp_path / "one")
     assert set(statuses(second, tmp_path / "one", name="other").values()) == {"copied"}
-    assert len(second.store().query(Query(experiment="other"))) == len(filled.store().query(Query()))
+    assert len(second.store().query(Query(experiment="other"))) == len(unchanged.store().query(Query()))
     told = list(import_campaign(second, tmp_path / "one", merge=True))
     conflicts = [outcome for outcome in told if isinstance(outcome.error, RecordConflictError)]
     assert "in the campaign 'other' there already" in str(conflicts[0].error)
@@ -222,10 +240,10 @@ def test_a_name_taken_by_other_runs_is_refused_unless_asked_for(
 
 @pytest.mark.slow
 def test_a_campaign_imported_under_another_name_takes_its_input_once_more_as_the_same_run(
-    filled: Session, tmp_path: Path, empty_database: Path
+    unchanged: Session, tmp_path: Path, empty_database: Path
 ) -> None:
     second = session_in(tmp_path / "second", empty_database)
-    exported(filled, tmp_path / "one")
+    exported(unchanged, tmp_path / "one")
     statuses(second, tmp_path / "one", name="other")
 
     again = log_run(LogRequest(inputs=(experiments_dir() / NAME,), experiment="other"), second)
@@ -251,15 +269,15 @@ def test_corrections_made_after_an_import_follow_with_the_next(
     assert exported(second, tmp_path / "two") == exported(filled, tmp_path / "three")
 
 
-def test_a_folder_with_something_else_is_left_alone(filled: Session, tmp_path: Path) -> None:
+def test_a_folder_with_something_else_is_left_alone(unchanged: Session, tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"cat")
 
     with pytest.raises(InputError, match="something else than an export"):
-        list(export_campaign(filled, NAME, tmp_path / "photos").names)
+        list(export_campaign(unchanged, NAME, tmp_path / "photos").names)
     with pytest.raises(InputError, match="a file, not a folder"):
         default_folder(NAME, tmp_path / "photos" / "cat.jpg")
     with pytest.raises(StoreError, match=f"Did you mean '{NAME}'"):
-        export_campaign(filled, "kimi-eagle3", tmp_path / "new")
+        export_campaign(unchanged, "kimi-eagle3", tmp_path / "new")
 
     assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]

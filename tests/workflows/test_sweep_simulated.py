@@ -71,6 +71,7 @@ def _codes(record: RunRecord) -> dict[str, str]:
     return {finding.code: finding.severity for finding in found}
 
 
+@pytest.mark.slow
 def test_step_time_is_measured_without_a_drafter_and_gives_a_break_even_but_no_verdict(tmp_path: Path) -> None:
     _models(tmp_path)
 
