@@ -55,7 +55,7 @@ def between_runs(observations: Sequence[Observation], priors: Priors) -> dict[in
     ids: dict[int | None, list[str]] = defaultdict(list)
     for (load, _), members in groups.items():
         if not _rounding_explains(members):
-            by_load[load].append([log_step(item) for item in members])
+            by_load[load].append(log_steps(members))
             ids[load] += [item.run_id for item in members]
     everything = pooled_sd([group for found in by_load.values() for group in found])
     result: dict[int | None, BetweenRunNoise] = {}
@@ -92,7 +92,7 @@ def replicates(observations: Sequence[Observation]) -> dict[tuple[int | None, st
 
 def spread_of(members: Sequence[Observation]) -> float | None:
     """Return the relative SD of step time over runs of one configuration; None below two."""
-    found = pooled_sd([[log_step(item) for item in members]])
+    found = pooled_sd([log_steps(members)])
     return None if found is None else found[0]
 
 
@@ -148,6 +148,42 @@ def log_step(item: Observation) -> float:
     return math.log(item.step_ms.value)
 
 
+def log_steps(members: Sequence[Observation]) -> list[float]:
+    """Return the logarithms of the step times of one configuration, at one accept length where that can be had."""
+    return [
+        math.log(item.step_ms.value + shift)
+        for item, shift in zip(members, shifts_to_one_length(members), strict=True)
+        if item.step_ms is not None
+    ]
+
+
+def shifts_to_one_length(members: Sequence[Observation]) -> list[float]:
+    """Return the milliseconds that each server's step would take longer at the mean accept length of all.
+
+    Whole requests hold the time to the first token, and the fewer steps an answer takes the more of it each one holds:
+    L * prefill / tokens. That is no noise. 0 for all unless the first token was timed for every one of them.
+    """
+    none = [0.0] * len(members)
+    known = []
+    for item in members:
+        length = item.cell.accept_length if item.length is None else item.length.value
+        if length is None or item.prefill_s is None or not item.tokens_per_request:
+            return none
+        known.append((length, 1000 * item.prefill_s / item.tokens_per_request))
+    mean = math.fsum(length for length, _ in known) / len(known)
+    shifts = [(mean - length) * per_token_ms for length, per_token_ms in known]
+    whole = all(
+        item.step_ms is not None and item.step_ms.bounds[0] + shift > 0
+        for item, shift in zip(members, shifts, strict=True)
+    )
+    return shifts if whole else none
+
+
 def _rounding_explains(members: Sequence[Observation]) -> bool:
-    bounds = [item.step_ms.bounds for item in members if item.step_ms is not None]
+    shifts = shifts_to_one_length(members)
+    bounds = [
+        (item.step_ms.bounds[0] + shift, item.step_ms.bounds[1] + shift)
+        for item, shift in zip(members, shifts, strict=True)
+        if item.step_ms is not None
+    ]
     return max(low for low, _ in bounds) <= min(high for _, high in bounds)

@@ -9,7 +9,7 @@ from tracker.analysis.baselines import Reference
 from tracker.analysis.noise import claimed_by_runs, replicates, spread_of
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison
-from tracker.analysis.quality_forced import longer_answers
+from tracker.analysis.quality_forced import longer_answers, prefill_taken_off
 from tracker.analysis.results import Note, Point, Window
 from tracker.analysis.selection import Selection, is_news
 from tracker.analysis.words import count, listed, percent, streams
@@ -95,7 +95,7 @@ def _noise(observations: Sequence[Observation], references: Mapping[int | None, 
                 f"the drafter; they run from {low} to {high} ms at "
                 f"{streams(exceeding[0][0])}. Standard "
                 f"deviation: {listed(spreads)}; {own}. It is carried into every interval, the baseline's included."
-                f"{longer_answers(exceeding)}"
+                f"{longer_answers(exceeding)}{prefill_taken_off(exceeding)}"
             ),
             run_ids=ids,
         )

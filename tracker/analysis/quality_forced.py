@@ -6,13 +6,15 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tracker.analysis.noise import log_step
+from tracker.analysis.noise import log_step, shifts_to_one_length
 from tracker.analysis.observations import Observation
 from tracker.analysis.uncertainty import pooled_sd
 from tracker.analysis.words import listed, loads, percent
 
 # Differences below this are not worth a sentence.
 _LEAST_FRACTION = 0.02
+# Step times moved by less than this read the same.
+_LEAST_SHIFT = 0.002
 # Beyond so many standard deviations of servers with one length, a difference between lengths is taken for real.
 _CLEAR = 2.0
 
@@ -26,7 +28,7 @@ def longer_answers(replicates: Sequence[tuple[int | None, Sequence[Observation]]
     """
     told: list[tuple[int | None, float, float, float]] = []
     for load, members in replicates:
-        if any(item.prefill_s is not None for item in members):
+        if any(shifts_to_one_length(members)):
             continue
         groups = _by_length(members)
         if len(groups) < 2:
@@ -45,6 +47,19 @@ def longer_answers(replicates: Sequence[tuple[int | None, Sequence[Observation]]
         f"tokens took {by} longer than with {least:g}. An answer in fewer steps leaves each of them more "
         "of the prefill; without the time to the first token it cannot be taken off, so it widens these intervals."
     )
+
+
+def prefill_taken_off(replicates: Sequence[tuple[int | None, Sequence[Observation]]]) -> str:
+    """Return, as a sentence after a blank, at which loads step times were brought to one accept length."""
+    moved = []
+    for load, members in replicates:
+        steps = [item.step_ms.value for item in members if item.step_ms is not None]
+        shifts = shifts_to_one_length(members)
+        if any(abs(shift) > _LEAST_SHIFT * step for shift, step in zip(shifts, steps, strict=True)):
+            moved.append(load)
+    if not moved:
+        return ""
+    return f" At {loads(moved)} the share of prefill that fewer steps carry is taken off."
 
 
 def _by_length(members: Sequence[Observation]) -> dict[float, list[float]]:
