@@ -21,6 +21,8 @@ from tracker.store import mlflow_schema
 from tracker.store.failures import StoreDownError
 from tracker.store.mlflow_open import connect, open_store, resolve_uri, sqlite_uri
 from tracker.store.mlflow_schema import upgrade_sqlite
+from tracker.store.spool import Spool
+from tracker.store.sync import log
 
 MakeRun = Callable[..., LoggedRun]
 OLD_REVISION = "bda7b8c39065"
@@ -59,12 +61,60 @@ def test_a_relative_database_is_made_absolute_where_it_was_named(
     assert resolve_uri("sqlite:///my.db", environ={}).uri == f"sqlite:///{tmp_path}/my.db"
 
 
-@pytest.mark.parametrize("uri", ["./mlruns", "file:///tmp/mlruns", "mlflow.db", "ftp://x", "databricks"])
+@pytest.mark.parametrize(
+    "uri",
+    ["./mlruns", "file:///tmp/mlruns", "mlflow.db", "ftp://x", "databricks", "http://", "https:///x", "sqlite:////",
+     "sqlite:///:memory:"],
+)  # fmt: skip
 def test_what_cannot_hold_runs_is_refused_with_what_can(uri: str) -> None:
     with pytest.raises(StoreError, match=r"no store that tracker can use. Use http://") as caught:
         resolve_uri(uri, environ={})
 
     assert caught.value.where == "--tracking-uri"
+
+
+@pytest.mark.parametrize("uri", ["http://maria:PLA/NTED@host", "http://[::1", "http://host:99999"])
+def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(uri: str) -> None:
+    with pytest.raises(StoreError, match=r"cannot be read. Use http://") as caught:
+        resolve_uri(None, environ={"MLFLOW_TRACKING_URI": uri})
+
+    assert caught.value.where == "MLFLOW_TRACKING_URI"
+    assert "PLA" not in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told_at_the_first_use(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 100)  # stat() fails for it, as in a folder closed to this user
+
+    assert not resolve_uri(environ={}, data_dir=folder).exists
+    assert not resolve_uri(f"sqlite:///{folder}/mlflow.db", environ={}).exists
+    with pytest.raises(StoreError, match="could not be opened: File name too long"):
+        open_store(environ={}, data_dir=folder).experiments()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "often"), ("MLFLOW_TRACKING_INSECURE_TLS", "perhaps")],
+)
+def test_a_setting_that_mlflow_cannot_read_is_named(
+    name: str, value: str, sqlite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(StoreError, match=f"cannot read the value.*Unset {name}") as caught:
+        open_store(environ={}, data_dir=sqlite_folder).experiments()
+
+    assert caught.value.where == name
+
+
+def test_a_machine_without_mlflow_keeps_a_run_and_says_what_is_missing(
+    sqlite_folder: Path, make_run: MakeRun, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+
+    logged = log(make_run(), open_store(environ={}, data_dir=sqlite_folder), spool)
+
+    assert logged.spooled_path is not None
+    assert "pip install 'mlflow" in str(logged.error)
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg", "mysql", "mssql+pyodbc"])
@@ -274,6 +324,7 @@ def test_a_database_locked_for_good_is_told_after_mlflows_own_patience(
     assert store.save(make_run("second"))
 
 
+@pytest.mark.slow
 def test_logging_prints_nothing_of_mlflows(tmp_path: Path, mlflow_server: str) -> None:
     script = (
         "import sys; from pathlib import Path; from tests.store import samples\n"

@@ -185,6 +185,7 @@ def test_h200_names_the_draft_vocabulary_as_a_lever(h200: tuple[dict[str, Any], 
     assert any(option["key"].startswith("enlarge_vocabulary") for option in memo["options"])
 
 
+@pytest.mark.slow
 def test_clean_campaign_decides_one_stream_and_leaves_the_others_open(clean: tuple[dict[str, Any], str]) -> None:
     memo, _ = clean
     by_load = {load["concurrency"]: load for load in memo["verdict"]["by_concurrency"]}
@@ -196,6 +197,7 @@ def test_clean_campaign_decides_one_stream_and_leaves_the_others_open(clean: tup
     assert len({item["run_id"] for item in memo["evidence"]}) == 18
 
 
+@pytest.mark.slow
 def test_clean_campaign_finds_the_noise_between_its_processes(clean: tuple[dict[str, Any], str]) -> None:
     noise = {item["concurrency"]: item for item in clean[0]["noise"]}
 
@@ -203,6 +205,7 @@ def test_clean_campaign_finds_the_noise_between_its_processes(clean: tuple[dict[
     assert all(0.1 < noise[load]["sd"] < 0.2 for load in (1, 8, 32))
 
 
+@pytest.mark.slow
 def test_clean_campaign_names_the_wrong_flag_and_keeps_it_out_of_every_fit(clean: tuple[dict[str, Any], str]) -> None:
     memo, _ = clean
     wrong = row(memo, "eagle-wrong-flag-100000-3-1-4")
@@ -212,6 +215,7 @@ def test_clean_campaign_names_the_wrong_flag_and_keeps_it_out_of_every_fit(clean
     assert wrong["run_id"] not in memo["step_time"]["run_ids"]
 
 
+@pytest.mark.slow
 def test_clean_campaign_splits_the_step_and_follows_its_curve(clean: tuple[dict[str, Any], str]) -> None:
     memo, _ = clean
 
@@ -225,6 +229,7 @@ def test_clean_campaign_splits_the_step_and_follows_its_curve(clean: tuple[dict[
     assert memo["acceptance"]["rejections_explained"] == pytest.approx(1 / 3, abs=0.05)
 
 
+@pytest.mark.slow
 def test_simulated_campaign_gives_a_bar_for_each_load_and_no_verdict(simulated: tuple[dict[str, Any], str]) -> None:
     memo, text = simulated
     bars = {
