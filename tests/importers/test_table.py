@@ -306,3 +306,14 @@ def test_several_tables_in_one_markdown_file_are_refused(tmp_path: Path) -> None
 
     with pytest.raises(InputError, match="2 tables"):
         importers.read(_write(tmp_path, f"{table}\n{table}"), "table")
+
+
+def test_what_was_asked_and_answered_is_neither_a_name_nor_a_tag(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("prompt,answer,output_tok_s\ntell me my secret,here it is,100.0\n3,4,90.0\n")
+
+    runs = importers.read(path)
+
+    assert [run.name for run in runs] == ["row 2", "row 3"]
+    assert [dict(run.tags) for run in runs] == [{}, {}]
+    assert dict(runs[1].measurements[0].extra) == {"prompt": 3.0, "answer": 4.0}

@@ -77,6 +77,11 @@ _NAMES: dict[Meaning, tuple[str, ...]] = {
     "requests_completed": ("requests_completed", "successful_requests", "completed"),
     "requests_failed": ("requests_failed", "failed_requests", "failed"),
 }  # fmt: skip
+# What people asked and models answered; such a column names nothing and is not kept.
+TEXTS = frozenset({
+    "answer", "completion", "content", "generated_text", "input", "messages", "output", "prompt", "question", "response",
+    "text",
+})  # fmt: skip
 # A bare `throughput` could be requests or total tokens; it is taken, and said so.
 ASSUMED = frozenset({"throughput"})
 MEASURED: frozenset[Meaning] = frozenset({"throughput", "accept_length", "accept_length_no_bonus"})

@@ -11,7 +11,7 @@ from tracker.domain.measurement import Latency, Reported
 from tracker.domain.server import Speculation
 from tracker.errors import InputError
 from tracker.importers import _normalise
-from tracker.importers._columns import Column, Meaning
+from tracker.importers._columns import TEXTS, Column, Meaning, canonical
 from tracker.importers._tabletext import Row
 
 _ABSENT = frozenset({"", "-", "--", "–", "—", "n/a", "na", "nan", "none", "null", "?"})
@@ -158,10 +158,10 @@ class Cells:
             if text is None:
                 continue
             value = _normalise.number(bare_number(text))
-            if value is None:
-                texts[column.header] = text
-            else:
+            if value is not None:
                 numbers[column.header] = value
+            elif canonical(column.header) not in TEXTS:
+                texts[column.header] = text
         return numbers, texts
 
 

@@ -15,6 +15,8 @@ from tracker.domain.redaction import clean_bytes
 from tracker.domain.server import ServerConfig, SourceKind
 from tracker.errors import InputError
 from tracker.importers import _source
+from tracker.workflows.originals import MAX_ORIGINAL_BYTES
+from tracker.workflows.originals_text import without_texts
 
 LIVE_TIMEOUT_S = 5.0
 # Servers print their arguments within the first lines; logs of a long run are too large to read as a whole.
@@ -78,7 +80,8 @@ def read_sources(options: ServerOptions) -> ServerFacts:
     if options.log_file:
         text = _read(options.log_file, "--server-log")
         configs.append(("log", engines.parse_log(text)))
-        attachments.append(_attachment("server.log", text))
+        if len(text) <= MAX_ORIGINAL_BYTES:
+            attachments.append(Attachment(name="server/server.log", content=clean_bytes(_without_requests(text))))
     if options.argv_file:
         configs.append(("argv", engines.parse_argv(_argv(options.argv_file))))
     if options.command:
@@ -104,6 +107,11 @@ def from_log_head(facts: ServerFacts, logs: Sequence[Path]) -> ServerFacts:
             # A log of decode lines alone is welcome; it only does not say how the server was started.
             continue
     return dataclasses.replace(facts, configs=tuple(configs))
+
+
+def _without_requests(text: str) -> bytes:
+    """Return a log without what people asked, which servers log on request and vLLM before 0.6 did unasked."""
+    return without_texts(text.encode()) or b""
 
 
 def _attachment(name: str, text: str) -> Attachment:
