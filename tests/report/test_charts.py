@@ -13,7 +13,7 @@ from tracker.report import MemoView
 from tracker.report.charts import draw
 from tracker.report.charts.marks import SHAPES, Glyph, Line, Rect, Text
 from tracker.report.charts.scale import Scale, apart, ticks_of
-from tracker.report.figures import FigureData, StripData, StripRow
+from tracker.report.figures import FigureData, LoadData, LoadPoint, LoadSeries, StripData, StripRow
 from tracker.report.spans import Span
 from tracker.report.view_parts import FigureView
 
@@ -121,3 +121,18 @@ def test_every_shape_has_a_path() -> None:
         path = Glyph(x=0, y=0, shape=name, css="fb").path
         assert path.startswith("M")
         assert "nan" not in path
+
+
+def test_the_interval_of_the_leading_line_is_drawn_to_its_end() -> None:
+    points = tuple(
+        LoadPoint(concurrency=load, speedup=value, low=value * 0.7, high=value * 1.5, text=Span(text=f"{value}"))
+        for load, value in ((1, 1.6), (8, 1.0), (32, 0.8))
+    )
+    series = LoadSeries(label="chain of 5", name="chain of 5", points=points, lead=True)
+    marks = draw(LoadData(series=(series,), crossing=None)).marks
+    bars = [mark for mark in marks if isinstance(mark, Line) and "wide6" in mark.css]
+    lengths = [bar.y1 - bar.y2 for bar in bars]
+
+    assert [length / lengths[0] for length in lengths] == pytest.approx([1.0, 1.0 / 1.6, 0.8 / 1.6], abs=0.01)
+    ticks = [mark for mark in marks if isinstance(mark, Text) and mark.text.endswith("×")]
+    assert all(_extent(tick)[1] < bars[0].x1 for tick in ticks)

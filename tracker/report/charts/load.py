@@ -16,9 +16,8 @@ _SHAPES = ("line-disc", "line-square", "line-up", "line-down", "line-diamond", "
 def draw_load(data: LoadData) -> Drawing:
     """Return one line a series; the span that holds the crossing is shaded."""
     loads = sorted({point.concurrency for series in data.series for point in series.points})
-    x = Scale(low=float(loads[0]), high=float(loads[-1]), left=3.0, right=64.0, log=True)
-    top = max(point.speedup for series in data.series for point in series.points)
-    high = max(1.25, top * 1.06)
+    x = Scale(low=float(loads[0]), high=float(loads[-1]), left=8.0, right=64.0, log=True)
+    high = max(1.25, _highest(data) * 1.06)
     marks: list[Mark] = []
     for value in ticks_of(0.0, high, 4):
         if value == 1.0:
@@ -40,6 +39,13 @@ def draw_load(data: LoadData) -> Drawing:
         marks.append(Text(x=x.at(load), y=301, text=str(load), css="t2 tick", anchor="middle"))
     marks.append(Text(x=100, y=301, text="streams", css="t2", anchor="end"))
     return Drawing(height=308, marks=tuple(marks))
+
+
+def _highest(data: LoadData) -> float:
+    """Return the highest value drawn: every point, and the upper ends of the intervals of the leading series."""
+    points = [point.speedup for series in data.series for point in series.points]
+    ends = [point.high for series in data.series if series.lead for point in series.points if point.high is not None]
+    return max(points + ends)
 
 
 def _y(value: float, high: float) -> float:
