@@ -165,3 +165,58 @@ def test_categories_without_any_share_are_not_valued_with_the_reason() -> None:
 
     assert split.unvalued_reason is not None
     assert "gives the categories where speculation pays no share" in split.unvalued_reason
+
+
+def repeats(decision: DecisionSet) -> dict[str, float | None]:
+    """What repeating each undecided load is worth, by its streams."""
+    return {item.title.split()[1]: item.net_value_gpu_hours for item in decision.experiments if "Repeat" in item.title}
+
+
+OPEN = (
+    several_loads("base", {1: "100.0", 8: "500.0", 32: "1000.0"}),
+    several_loads("spec", {1: "150.0", 8: "504.0", 32: "1001.0"}, length="2.50"),
+)
+
+
+def test_a_repeat_at_another_load_is_worth_its_share_of_the_time() -> None:
+    little, much = (
+        repeats(decided(*OPEN, traffic=Traffic(by_concurrency={1: 0.5, 8: share, 32: 0.5 - share})))
+        for share in (0.1, 0.4)
+    )
+
+    assert little.keys() == much.keys() == {"8", "32"}
+    assert little["8"] is not None
+    assert much["8"] is not None
+    assert little["32"] is not None
+    assert much["32"] is not None
+    cost = 10.0
+    # Beyond their price both are worth their share of the time alone.
+    assert (much["8"] + cost) == pytest.approx(4 * (little["8"] + cost), rel=1e-6)
+    assert (little["32"] + cost) == pytest.approx(4 * (much["32"] + cost), rel=1e-6)
+    # What is closest to the bar is what an answer could change most.
+    assert (little["32"] + cost) / 0.4 > (little["8"] + cost) / 0.1
+
+
+def test_an_undecided_load_without_traffic_is_not_repeated() -> None:
+    decision = decided(*OPEN, traffic=Traffic(by_concurrency={1: 0.5, 8: 0.5}))
+
+    assert repeats(decision).keys() == {"8"}
+    (why,) = (item.why for item in decision.experiments if "Repeat" in item.title)
+    assert why.startswith("The data do not decide at 8 streams: ")
+    assert why.endswith("Whether to speculate there is a choice of its own.")
+
+
+def test_without_shares_one_undecided_load_is_asked_for_without_a_value() -> None:
+    found = repeats(decided(*OPEN, traffic=Traffic()))
+
+    assert found == {"8": None}
+
+
+def test_a_repeat_is_never_worth_more_than_serving_the_better_side_for_certain() -> None:
+    share = 0.5
+    found = repeats(decided(*OPEN, traffic=Traffic(by_concurrency={1: 0.5, 8: share})))
+    load = next(item for item in analysed(*OPEN, traffic=Traffic()).verdict.by_concurrency if item.concurrency == 8)
+
+    assert found["8"] is not None
+    assert load.speedup.low is not None
+    assert 0 < found["8"] + 10.0 < HOURS * share * (1 / load.speedup.low - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,34 +15,17 @@ from tracker.analysis.uncertainty import FloatArray
 from tracker.analysis.untested_chains import Untested
 from tracker.analysis.value import evsi, net_gpu_hours, saved_fraction
 from tracker.analysis.words import listed, percent, size, streams
+from tracker.options._experiment import TEST_LOG_SD, Experiment
 from tracker.options._pricing import benchmark_gpu_hours, training_gpu_hours
-from tracker.options.measure_missing import REPEATS
+from tracker.options._repeats import repeats
 from tracker.options.tune_configuration import LEAST_CHANCE
 
-# Relative standard deviation of one careful comparison of two configurations, baseline before and after.
-_TEST_LOG_SD = 0.02
 # Standard error of one served accept length on a fixed prompt set.
 _LENGTH_SE = 0.05
 # An experiment whose value cannot be computed is still proposed when it is nearly free and its chance is not small.
 _FAIR_CHANCE = 0.2
 # Chances below this are called none.
 _NO_CHANCE = 0.01
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Experiment:
-    """Something to try before deciding."""
-
-    shown: NextExperiment
-    """What the memo says."""
-    signals: FloatArray | None
-    """What it measures, shape (n_signals, n_draws)."""
-    noise: FloatArray
-    """Standard deviation of each measurement."""
-    opens: tuple[FloatArray, ...] = ()
-    """Net values of options that it opens, each (n_draws,)."""
-    comes_first: bool = False
-    """Whether nothing else means anything before it is done."""
 
 
 def considered_experiments(evidence: Evidence, valued: Sequence[Valued]) -> tuple[NextExperiment, ...]:
@@ -108,6 +91,7 @@ def _order(found: Experiment, told: float | None) -> tuple[int, float, float, st
 
 def _information(experiment: Experiment, rows: Sequence[FloatArray], evidence: Evidence) -> float | None:
     """Return the expected value of the outcome, gross; None where it cannot be computed."""
+    rows = rows if experiment.decides is None else experiment.decides
     if experiment.signals is None or not rows:
         return None
     utilities = np.stack([*rows, *experiment.opens])
@@ -117,7 +101,7 @@ def _information(experiment: Experiment, rows: Sequence[FloatArray], evidence: E
 def _experiments(evidence: Evidence) -> Iterable[Experiment]:
     yield from _after_fix(evidence)
     yield from _baseline(evidence)
-    yield from _repeats(evidence)
+    yield from repeats(evidence)
     yield from _tests(evidence)
     yield from _sizes(evidence)
 
@@ -146,28 +130,6 @@ def _baseline(evidence: Evidence) -> Iterable[Experiment]:
 def _unvalued(title: str, why: str, cost: float, flags: tuple[str, ...] = ()) -> Experiment:
     shown = NextExperiment(title=title, why=why, flags=flags, cost_gpu_hours=cost)
     return Experiment(shown=shown, signals=None, noise=np.array([1.0]), comes_first=True)
-
-
-def _repeats(evidence: Evidence) -> Iterable[Experiment]:
-    """Repeat the decision load, or the first undecided one, whose answer is worth having even without a price."""
-    undecided = [item for item in evidence.analysis.verdict.by_concurrency if item.status == "undecided"]
-    known = [item for item in undecided if item.best_run_id is not None and item.baseline_run_id is not None]
-    if not known:
-        return
-    here = next((item for item in known if item.concurrency == evidence.load), None)
-    target = here or known[0]
-    spread = target.speedup
-    measured = evidence.speedup if here is not None else None
-    noise = _TEST_LOG_SD
-    if spread.value is not None and spread.low is not None and spread.high is not None:
-        noise = max(_TEST_LOG_SD, math.log(spread.high / spread.low) / 2.563 / math.sqrt(REPEATS))
-    shown = NextExperiment(
-        title=f"Repeat {streams(target.concurrency)} {REPEATS} times on fresh servers, the baseline in between",
-        why=f"The data do not decide at {streams(target.concurrency)}: {target.reason or 'the interval contains 1.'}",
-        cost_gpu_hours=benchmark_gpu_hours(evidence, 2 * REPEATS),
-    )
-    signals = None if measured is None else np.log(measured)[None, :]
-    yield Experiment(shown=shown, signals=signals, noise=np.array([noise]))
 
 
 def _tests(evidence: Evidence) -> Iterable[Experiment]:
@@ -199,7 +161,7 @@ def _tests(evidence: Evidence) -> Iterable[Experiment]:
         yield Experiment(
             shown=shown,
             signals=np.log(found.speedup)[None, :],
-            noise=np.array([_TEST_LOG_SD]),
+            noise=np.array([TEST_LOG_SD]),
             opens=tuple(_with_training(evidence, found)),
         )
 

@@ -135,14 +135,17 @@ def training_days(evidence: Evidence, samples: int) -> float | None:
     return max(working, samples * costs.tokens_per_sample / costs.generation_tok_s / 86_400)
 
 
-def benchmark_gpu_hours(evidence: Evidence, passes: int = 1) -> float:
-    """Return the price of `passes` benchmark passes: as timed at this load, else the prior's judgement."""
+def benchmark_gpu_hours(evidence: Evidence, passes: int = 1, *, load: int | None = None) -> float:
+    """Return the price of `passes` benchmark passes: as timed at a load, else the prior's judgement.
+
+    Args:
+        evidence: Runs that were timed.
+        passes: How many.
+        load: Streams; the decision load when None.
+    """
     gpus = evidence.campaign.costs.gpus
-    timed = [
-        point.wall_s
-        for point in evidence.analysis.points
-        if point.wall_s is not None and point.concurrency == evidence.load
-    ]
+    at = evidence.load if load is None else load
+    timed = [point.wall_s for point in evidence.analysis.points if point.wall_s is not None and point.concurrency == at]
     if not timed or gpus is None:
         return passes * evidence.priors.benchmark_gpu_hours
     return passes * gpus * max(timed) / 3600

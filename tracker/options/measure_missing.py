@@ -56,6 +56,7 @@ class MeasureMissing:
                     f"repeats_{item.concurrency}",
                     f"Repeat {streams(item.concurrency)} {REPEATS} times, each on a fresh server, baseline in between",
                     passes=2 * REPEATS,
+                    load=item.concurrency,
                     why=item.reason or "The interval contains 1.",
                 )
 
@@ -123,13 +124,15 @@ class MeasureMissing:
                 why="They are trained and paid for; only served acceptance places them on the curve.",
             )
 
-    def _option(self, evidence: Evidence, part: str, title: str, *, passes: int, why: str) -> OptionAssessment:
+    def _option(
+        self, evidence: Evidence, part: str, title: str, *, passes: int, why: str, load: int | None = None
+    ) -> OptionAssessment:
         return price(
             evidence,
             Valued(
                 key=f"{self.key}_{part}",
                 title=title,
-                cost_gpu_hours=benchmark_gpu_hours(evidence, passes),
+                cost_gpu_hours=benchmark_gpu_hours(evidence, passes, load=load),
                 evidence=why,
                 would_change="The measurement itself.",
             ),
