@@ -34,6 +34,15 @@ def mlflow_error(message: str, code: int | None = None) -> Exception:
         ("API request to endpoint /x failed with error code 401 != 200. Response body: ''", StoreError, "PASSWORD"),
         ("API request to endpoint /x failed with error code 404 != 200.", StoreError, "MLflow 3 or newer"),
         ("API request to http://h failed with exception Max retries exceeded", StoreDownError, "tracker sync"),
+        (
+            "Max retries exceeded (Caused by ResponseError('too many 503 error responses'))",
+            StoreDownError,
+            "answers 503",
+        ),
+        ("API request to endpoint /x failed with error code 302 != 200.", StoreError, "redirects to"),
+        ("API request to endpoint /x failed with error code 405 != 200.", StoreError, "redirects to"),
+        ("407 Client Error: Proxy Authentication Required for url: http://h", StoreError, "HTTPS_PROXY"),
+        ("413 Client Error: Request Entity Too Large for url: http://h", StoreError, "client_max_body_size"),
         ("(sqlite3.OperationalError) database is locked [SQL: INSERT]", StoreError, "Try again when it has finished"),
         ("(sqlite3.OperationalError) database or disk is full [SQL: INSERT]", StoreError, "Free some disk space"),
         ("The run x must be in the 'active' state. Current state is deleted.", ContendedError, "try again"),
@@ -47,6 +56,13 @@ def test_what_mlflow_says_becomes_one_sentence_with_what_to_do(message: str, kin
     assert error.where == "http://host"
     assert hint in str(error)
     assert "SQL" not in str(error)
+
+
+@pytest.mark.parametrize("page", ["Response body: '<!doctype html> <p>no'", "Response text: <h1>no</h1> you sent x"])
+def test_a_page_made_for_a_browser_is_left_out(page: str) -> None:
+    error = raised(mlflow_error(f"API request to endpoint /x failed with error code 404 != 200. {page}"))
+
+    assert error.message.endswith("failed with error code 404 != 200.")
 
 
 def test_a_run_whose_id_holds_401_is_not_taken_for_a_refusal() -> None:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,35 @@ def test_a_server_that_dies_between_two_calls_is_told_within_seconds(
         store.save(make_run("second"))
 
     assert time.monotonic() - started < 10
+
+
+@pytest.fixture
+def moved_server() -> Iterator[str]:
+    """A web server that sends everybody to another address, as one does that wants https."""
+
+    class Moved(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            here = f"http://127.0.0.1:{self.server.server_port}/new"  # type: ignore[attr-defined]
+            self.send_response(200 if self.path.startswith("/new") else 301)
+            self.send_header("Location", f"{here}{self.path}")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Moved)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_an_address_that_redirects_is_answered_with_the_one_to_name(moved_server: str) -> None:
+    with pytest.raises(StoreError, match=f"redirects to {moved_server}/new. Name {moved_server}/new"):
+        connect(moved_server)
 
 
 def test_something_else_than_mlflow_at_the_address_is_told(tmp_path: Path) -> None:

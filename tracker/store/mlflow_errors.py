@@ -25,9 +25,21 @@ UNKNOWN_USER = re.compile(r"error code 401\b|\b401 Client Error|UNAUTHENTICATED"
 FORBIDDEN = re.compile(r"error code 403\b|\b403 Client Error|PERMISSION_DENIED")
 # An address with a password in it, or a gateway's page that repeats what was sent.
 CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@|\b(?:Bearer|Basic) [\w.~+/=:-]+")
-ANSWERED = re.compile(r"\s*Response body: .*", re.DOTALL)
+ANSWERED = re.compile(r"\s*Response (?:body|text): .*", re.DOTALL)
+PAGE = re.compile(r"\s*Response (?:body|text): ['\"]?\s*<.*", re.DOTALL)
+GAVE_UP = re.compile(r"too many (\d{3}) error responses")
+STATUS = re.compile(r"error code (\d{3})\b|\b(\d{3}) (?:Client|Server) Error")
 NO_SUCH_PAGE = re.compile(r"error code (404|501)\b|\b404 Client Error|ENDPOINT_NOT_FOUND")
 SQL_DETAILS = re.compile(r"\s*\[SQL:.*", re.DOTALL)
+# Answers that come from what stands before the server; a POST that is redirected arrives as a GET.
+BEFORE_THE_SERVER = {
+    **dict.fromkeys(
+        (301, 302, 303, 307, 308, 405),
+        "Name the address that this one redirects to, often https://; if that is a page to sign in at, set credentials",
+    ),
+    407: "Put the proxy's user and password into HTTP_PROXY or HTTPS_PROXY, or the host into NO_PROXY",
+    413: "Let the proxy before the server take larger files (nginx: client_max_body_size)",
+}
 NOT_FOUND = "RESOURCE_DOES_NOT_EXIST"
 MAX_MESSAGE = 400
 
@@ -85,6 +97,12 @@ def _from_mlflow(error: Exception, code: str | None, doing: str, where: str) -> 
         )
     if CONTENDED.search(text):
         return ContendedError(f"{doing}: {_one_line(error)}", where=where, hint="Another process was faster; try again")
+    if (answer := GAVE_UP.search(text)) is not None:
+        return StoreDownError(
+            f"{doing}: the server answers {answer[1]}, also when asked again",
+            where=where,
+            hint="Its log, or that of the proxy before it, says why; run `tracker sync` when it is well",
+        )
     if DOWN.search(text):
         return _down(doing, where)
     return StoreError(f"{doing}: {_one_line(error)}", where=where, hint=_advice(text))
@@ -109,6 +127,8 @@ def _advice(text: str) -> str | None:
         )
     if NO_SUCH_PAGE.search(text):
         return "Check the address; the server must be MLflow 3 or newer"
+    if (answer := STATUS.search(text)) is not None and (status := int(answer[1] or answer[2])) in BEFORE_THE_SERVER:
+        return BEFORE_THE_SERVER[status]
     if "disk is full" in text.lower():
         return "Free some disk space"
     if READ_ONLY.search(text):
@@ -118,7 +138,6 @@ def _advice(text: str) -> str | None:
 
 def _one_line(error: Exception) -> str:
     text = str(error)
-    if FORBIDDEN.search(text):
-        text = ANSWERED.sub("", text)
+    text = (ANSWERED if FORBIDDEN.search(text) else PAGE).sub("", text)
     text = CREDENTIALS.sub("", " ".join(SQL_DETAILS.sub("", text).split()))
     return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."

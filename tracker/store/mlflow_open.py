@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 import warnings
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +26,17 @@ URI_VARIABLES = ("TRACKER_TRACKING_URI", "MLFLOW_TRACKING_URI")
 DATABASE_NAME = "mlflow.db"
 ARTIFACT_FOLDER = "artifacts"
 DATABASES = ("postgres", "postgresql", "mysql", "mariadb", "mssql", "oracle")
+IN_MEMORY = ":memory:"
+USABLE = (
+    "Use http://HOST:PORT of an MLflow server or sqlite:////ABSOLUTE/PATH.db; a folder of MLflow's old file store "
+    "moves with `mlflow migrate-filestore`"
+)
+MISSING = "pip install 'mlflow>=3.17,<4'; what waits in the spool is sent by `tracker sync`, here or where MLflow is"
 CONNECT_SECONDS = 4.0
 FIRST_ANSWER_SECONDS = 10.0
+HEALTH = "/health"
+# After these a POST goes on as a GET without its content, and MLflow complains of parameters that were never wrong.
+LOSES_CONTENT = (301, 302, 303)
 # MLflow reads its settings from the process environment. What the user has set stays.
 MLFLOW_SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -82,7 +92,7 @@ def resolve_uri(uri: str | None = None, *, environ: Mapping[str, str], data_dir:
 
     folder = data_dir or platformdirs.user_data_path("tracker", appauthor=False)
     path = folder.expanduser().absolute() / DATABASE_NAME
-    return ResolvedUri(uri=sqlite_uri(path), source="default", is_default=True, exists=path.is_file())
+    return ResolvedUri(uri=sqlite_uri(path), source="default", is_default=True, exists=_is(path.is_file))
 
 
 def open_store(
@@ -147,12 +157,16 @@ def connect(uri: str) -> Any:
 
     Raises:
         StoreDownError: A server that does not answer.
-        StoreError: A database that is locked, older, newer, or not MLflow's.
+        StoreError: A database that is locked, older, newer, or not MLflow's; MLflow missing, or set to what it cannot
+            read.
     """
     configure_mlflow(os.environ)
     with quiet():
-        from mlflow import MlflowClient
-
+        try:
+            from mlflow import MlflowClient
+        except ModuleNotFoundError as error:
+            raise StoreError(f"MLflow cannot be imported here: {error.msg}", where=sys.prefix, hint=MISSING) from error
+        _require_readable_settings(os.environ)
         # They tell of every retry, and of every refusal with its traceback; what comes of them is told in words.
         logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
         logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
@@ -171,6 +185,28 @@ def configure_mlflow(environ: MutableMapping[str, str]) -> None:
     environ.update(FORCED_SETTINGS)
 
 
+def _require_readable_settings(environ: Mapping[str, str]) -> None:
+    """Refuse a setting that MLflow cannot read: it would end the first call that looks at it with a traceback.
+
+    Raises:
+        StoreError: Names the variable.
+    """
+    from mlflow import environment_variables
+
+    for name in sorted(name for name in environ if name.startswith("MLFLOW_")):
+        setting = getattr(environment_variables, name, None)
+        if setting is None:
+            continue
+        try:
+            setting.get()
+        except ValueError as error:
+            raise StoreError(
+                "MLflow cannot read the value of this variable",
+                where=name,
+                hint=f"Unset {name}, or give it a number, or true or false, as MLflow's documentation says",
+            ) from error
+
+
 def quiet() -> warnings.catch_warnings[None]:
     """Return a context in which MLflow's own dependencies may warn unheard; they concern MLflow's developers."""
     return warnings.catch_warnings(action="ignore")
@@ -181,13 +217,14 @@ def _require_answer(uri: str) -> None:
 
     Raises:
         StoreDownError: No connection.
+        StoreError: It answers from another address.
     """
     import httpx
 
     where = without_credentials(uri)
     try:
         patience = httpx.Timeout(FIRST_ANSWER_SECONDS, connect=CONNECT_SECONDS)
-        httpx.get(f"{uri.rstrip('/')}/health", timeout=patience, follow_redirects=True)
+        answer = httpx.get(f"{uri.rstrip('/')}{HEALTH}", timeout=patience, follow_redirects=True)
     except (httpx.ConnectError, httpx.TimeoutException) as error:
         if "SSL" in str(error).upper():
             return  # TLS settings of MLflow's own (MLFLOW_TRACKING_INSECURE_TLS, ..._SERVER_CERT_PATH) decide
@@ -201,26 +238,48 @@ def _require_answer(uri: str) -> None:
         ) from error
     except (httpx.HTTPError, httpx.InvalidURL):
         return  # it answers, or MLflow itself will say what is wrong
+    target = str(answer.url)
+    if target.endswith(HEALTH) and any(step.status_code in LOSES_CONTENT for step in answer.history):
+        there = without_credentials(target.removesuffix(HEALTH))
+        raise StoreError(f"the address redirects to {there}", where=where, hint=f"Name {there} in its place")
 
 
 def _resolved(uri: str, source: str) -> ResolvedUri:
+    shown, scheme = _parts(uri, source)
     path = sqlite_path(uri)
-    if path is not None:
+    if path is not None and path.name != IN_MEMORY:
         path = path.expanduser().absolute()
-        return ResolvedUri(uri=sqlite_uri(path), source=source, exists=path.is_file())
-    scheme = urlsplit(uri).scheme
-    if is_server(uri):
+        if not _is(path.is_dir):
+            return ResolvedUri(uri=sqlite_uri(path), source=source, exists=_is(path.is_file))
+    elif is_server(uri) and urlsplit(uri).hostname:
         return ResolvedUri(uri=uri.rstrip("/"), source=source)
     if scheme.partition("+")[0] in DATABASES:
         # MLflow would put the artifacts, and with them every record, into a folder of whoever logs.
         raise StoreError(
-            f"{without_credentials(uri)!r} is a database, and has no place for artifacts",
+            f"{shown!r} is a database, and has no place for artifacts",
             where=source,
             hint="Start `mlflow server --backend-store-uri` on it and name the server's http:// address",
         )
-    raise StoreError(
-        f"{without_credentials(uri)!r} is no store that tracker can use",
-        where=source,
-        hint="Use http://HOST:PORT of an MLflow server or sqlite:////ABSOLUTE/PATH.db; a folder of MLflow's old file "
-        "store moves with `mlflow migrate-filestore`",
-    )
+    raise StoreError(f"{shown!r} is no store that tracker can use", where=source, hint=USABLE)
+
+
+def _parts(uri: str, source: str) -> tuple[str, str]:
+    """Return an address without its credentials, and its scheme.
+
+    Raises:
+        StoreError: It cannot be read; does not repeat it, as a password may be what makes it so.
+    """
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port
+        return without_credentials(uri), parts.scheme
+    except ValueError as error:
+        raise StoreError("the address of the store cannot be read", where=source, hint=USABLE) from error
+
+
+def _is(ask: Callable[[], bool]) -> bool:
+    """Return what a path says of itself; False in a folder closed to this user, which the first use tells."""
+    try:
+        return ask()
+    except OSError:
+        return False
