@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tracker import importers
+from tracker.errors import InputError
+from tracker.importers.base import ImportedRun
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 
@@ -135,3 +138,112 @@ def test_a_real_sglang_reading_gives_tokens_over_steps(shared_data: Path) -> Non
 
     assert run.measurements[0].accept_length == pytest.approx(45952 / 14939)
     assert run.engine == "sglang"
+
+
+PREFIX = "(APIServer pid=1001) "
+ARGUMENTS = PREFIX + "INFO 05-08 16:20:00 [utils.py:233] non-default args: {'model': 'm', 'seed': 1}\n"
+
+
+def _load(second: int, throughput: float, running: int, engine: str = "Engine 000:") -> str:
+    return (
+        f"{PREFIX}INFO 05-08 16:25:{second:02d} [loggers.py:271] {engine} Avg prompt throughput: 2.5 tokens/s, Avg "
+        f"generation throughput: {throughput} tokens/s, Running: {running} reqs, Waiting: 0 reqs, GPU KV cache usage: "
+        "7.4%, Prefix cache hit rate: 0.0%\n"
+    )
+
+
+def _spec(second: int, accepted: int, drafted: int) -> str:
+    return (
+        f"{PREFIX}INFO 05-08 16:25:{second:02d} [metrics.py:101] SpecDecoding metrics: Mean acceptance length: "
+        f"{1 + 3 * accepted / drafted:.2f}, Accepted throughput: 48.90 tokens/s, Drafted throughput: 157.19 tokens/s, "
+        f"Accepted: {accepted} tokens, Drafted: {drafted} tokens, Per-position acceptance rate: 0.800, 0.600, 0.400, "
+        f"Avg Draft acceptance rate: {100 * accepted / drafted:.1f}%\n"
+    )
+
+
+def _lines() -> str:
+    return "".join(_load(10 * index, 740.0 + index, 4) + _spec(10 * index, 1800, 3000) for index in range(6))
+
+
+def _read(tmp_path: Path, text: str | bytes) -> tuple[ImportedRun, ...]:
+    path = tmp_path / "vllm.log"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return importers.read(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.encode("utf-16"),
+        lambda text: text.replace(PREFIX, "\x1b[1;36m(APIServer pid=1)\x1b[0;0m "),
+        lambda text: (
+            (PREFIX + "INFO 05-08 16:20:00 [model.py:1] Resolved architecture: LlamaForCausalLM\n") * 1500 + text
+        ),
+        lambda text: text.replace("Engine 000:", "2 Engines Aggregated:"),
+        lambda text: _load(0, 0.0, 0) + _load(10, 70.0, 4) + text,
+        lambda text: (
+            text
+            + _spec(59, 1, 3)
+            .replace("Accepted: 1 tokens, Drafted: 3 tokens", "Accepted: 0 tokens, Drafted: 0 tokens")
+            .replace("0.800, 0.600, 0.400", "")
+            .replace("length: 2.00", "length: nan")
+        ),
+    ],
+    ids=["crlf", "UTF-16", "colours", "long start", "aggregated", "idle before", "nothing drafted"],
+)
+def test_a_log_says_the_same_however_it_was_saved(tmp_path: Path, change: Callable[[str], str | bytes]) -> None:
+    (run,) = _read(tmp_path, change(_lines()))
+
+    (cell,) = run.measurements
+    assert cell.concurrency == 4
+    assert cell.output_throughput_tok_s == pytest.approx(742.5)
+    assert cell.verify_steps == 6000
+    assert cell.accept_length == pytest.approx(2.8)
+
+
+def test_engines_that_log_at_one_moment_add_up(tmp_path: Path) -> None:
+    text = "".join(_load(index, 740.0, 4) + _load(index, 700.0, 3, "Engine 001:") for index in range(5))
+
+    (run,) = _read(tmp_path, text)
+
+    (cell,) = run.measurements
+    assert (cell.concurrency, cell.output_throughput_tok_s) == (7, 1440.0)
+
+
+def test_engines_that_log_at_moments_of_their_own_are_not_taken_for_the_server(tmp_path: Path) -> None:
+    text = "".join(_load(2 * index, 740.0, 4) + _load(2 * index + 1, 700.0, 3, "Engine 001:") for index in range(5))
+
+    (run,) = _read(tmp_path, text + _spec(30, 1800, 3000))
+
+    (cell,) = run.measurements
+    assert cell.output_throughput_tok_s is None
+    assert [finding.code for finding in run.findings] == ["THROUGHPUT_PER_RANK"]
+
+
+def test_each_server_that_was_started_with_other_arguments_is_a_run(tmp_path: Path) -> None:
+    other = ARGUMENTS.replace("'seed': 1", "'seed': 2")
+
+    runs = _read(tmp_path, ARGUMENTS + _lines() + other + _lines())
+
+    assert [(run.row, run.measurements[0].verify_steps) for run in runs] == [(0, 6000), (1, 6000)]
+
+
+def test_a_cut_last_line_is_named(tmp_path: Path) -> None:
+    (run,) = _read(tmp_path, _lines()[:-60])
+
+    assert run.missing == "the last line is cut; it was left out"
+    assert run.measurements[0].verify_steps == 5000
+
+
+def test_lines_of_two_layouts_are_not_put_together_in_silence(shared_data: Path) -> None:
+    (run,) = importers.read(shared_data / "cases" / "data" / "C61.vllm_formats_real.log")
+
+    (finding,) = run.findings
+    assert finding.code == "LOG_LINES_MIXED"
+    assert "8 that count an interval" in finding.message
+
+
+def test_a_start_without_metrics_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no whole metrics line"):
+        _read(tmp_path, PREFIX + "INFO 05-08 16:20:00 [api_server.py:1896] vLLM API server version 0.11.0\n")

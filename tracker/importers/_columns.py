@@ -79,8 +79,8 @@ _NAMES: dict[Meaning, tuple[str, ...]] = {
 }  # fmt: skip
 # What people asked and models answered; such a column names nothing and is not kept.
 TEXTS = frozenset({
-    "answer", "completion", "content", "generated_text", "input", "messages", "output", "prompt", "question", "response",
-    "text",
+    "answer", "completion", "content", "generated_text", "input", "messages", "output", "prompt", "question",
+    "response", "text",
 })  # fmt: skip
 # A bare `throughput` could be requests or total tokens; it is taken, and said so.
 ASSUMED = frozenset({"throughput"})

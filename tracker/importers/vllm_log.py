@@ -1,14 +1,17 @@
 """vLLM engine logs: the speculative metrics of every layout since V0, and the throughput lines beside them.
 
 V1 prints what happened since the line before, V0 what happened since the start. In V0 `accepted` counts drafts that
-would have been accepted one by one, so accept length there is emitted tokens over steps.
+would have been accepted one by one, so accept length there is emitted tokens over steps. Where a log holds several
+servers one after another, each that was started with other arguments is a run. Engines of one server log at the same
+moment; their requests and throughputs add up.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracker.domain.finding import Finding
@@ -20,7 +23,15 @@ from tracker.importers import _identities, _normalise, _source
 from tracker.importers.base import ImportedRun
 
 _SPEC = re.compile(rb"(SpecDecoding|Speculative) metrics: ")
-_LOAD = re.compile(rb"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d+) reqs")
+_START = re.compile(
+    rb"\bvLLM API server version |\bInitializing an? (?:V\d )?LLM engine \(v|"
+    rb"^\((?:APIServer|EngineCore\S*) pid=\d+\) (?:INFO|WARNING) \d\d-\d\d ",
+    re.M,
+)
+_ARGUMENTS = re.compile(rb"non-default args: (.*)")
+_LOAD = re.compile(rb"Avg generation throughput: ([\d.]+) tokens/s, Running: (\d{1,9}) reqs")
+_ENGINE = re.compile(rb"Engine (\d{1,6}): ")
+_STAMP = re.compile(rb"\b\d\d-\d\d \d\d:\d\d:\d\d\b")
 _ACCEPTED = re.compile(rb"Accepted: (\d{1,15}) tokens|Number of accepted tokens: (\d{1,15})")
 _DRAFTED = re.compile(rb"Drafted: (\d{1,15}) tokens|Number of draft tokens(?: tokens)?: (\d{1,15})")
 _EMITTED = re.compile(rb"Number of emitted tokens(?: tokens)?: (\d{1,15})")
@@ -42,6 +53,25 @@ class _Line:
     cumulative: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Load:
+    """One throughput line."""
+
+    stamp: bytes
+    engine: bytes
+    running: int
+    throughput: float
+
+
+@dataclass(slots=True)
+class _Log:
+    """What a log holds of one server."""
+
+    arguments: bytes | None = None
+    lines: list[_Line] = field(default_factory=list)
+    loads: list[_Load] = field(default_factory=list)
+
+
 class VllmLog:
     """vLLM engine logs."""
 
@@ -49,54 +79,121 @@ class VllmLog:
     title = "vLLM engine log: speculative metrics lines of V0 and V1, throughput lines"
 
     def sniff(self, path: Path, head: bytes) -> bool:
-        """Return whether the text holds vLLM's metrics lines."""
-        return bool(_SPEC.search(head) or _LOAD.search(head))
+        """Return whether the text holds vLLM's metrics lines, or its start."""
+        return bool(_SPEC.search(head) or _LOAD.search(head) or _START.search(head))
 
     def read(self, path: Path) -> tuple[ImportedRun, ...]:
-        """Return the one run of the log: acceptance pooled over all lines, throughput by running requests.
+        """Return one run a server: acceptance pooled over all lines, throughput by running requests.
 
         Raises:
             InputError: The log holds no whole metrics line.
         """
-        lines, loads = _collect(path)
-        if not lines and not loads:
+        logs, cut = _collect(path)
+        if not logs:
             raise InputError(
                 "the log holds no whole metrics line", where=str(path), hint="Start vLLM without --disable-log-stats."
             )
-        findings: list[Finding] = []
-        cells = [_throughput(running, values) for running, values in sorted(loads.items())]
-        spec = None
-        if lines:
-            cell, spec, findings = _acceptance(lines)
-            cells = [_joined(cell, cells[0])] if len(cells) == 1 else [cell, *cells]
-        concurrencies = tuple(cell.concurrency for cell in cells if cell.concurrency is not None)
-        return (
-            ImportedRun(
-                measurements=tuple(cells),
-                workload=Workload(concurrencies=concurrencies),
-                engine="vllm",
-                speculation=spec,
-                findings=tuple(findings),
-            ),
-        )
+        single = len(logs) == 1
+        return tuple(_run(log, None if single else row, cut) for row, log in enumerate(logs))
 
 
-def _collect(path: Path) -> tuple[list[_Line], dict[int, list[float]]]:
-    """Return speculative lines, and generation throughputs by running requests."""
-    lines: list[_Line] = []
-    loads: dict[int, list[float]] = {}
+def _run(log: _Log, row: int | None, cut: str | None) -> ImportedRun:
+    """Return the run of one server."""
+    findings: list[Finding] = []
+    loads = _by_running(log.loads)
+    cells = [_throughput(running, values) for running, values in sorted(loads.items())]
+    spec = None
+    if log.lines:
+        cell, spec, findings = _acceptance(log.lines)
+        cells = [_joined(cell, cells[0])] if len(cells) == 1 else [cell, *cells]
+    if not loads and any(load.running for load in log.loads):
+        findings.append(_PER_ENGINE)
+    concurrencies = tuple(cell.concurrency for cell in cells if cell.concurrency is not None)
+    return ImportedRun(
+        row=row,
+        measurements=tuple(cells),
+        workload=Workload(concurrencies=concurrencies),
+        engine="vllm",
+        speculation=spec,
+        findings=tuple(findings),
+        missing=cut,
+    )
+
+
+def _collect(path: Path) -> tuple[list[_Log], str | None]:
+    """Return what the log holds of each server that printed metrics, and what a cut last line lacks."""
+    logs = [_Log()]
     for line in _source.lines(path):
-        if not line.ended:
-            break
-        if match := _SPEC.search(line.content):
-            found = _line(line.content[match.end() :], cumulative=match.group(1) == b"Speculative")
+        text = line.content
+        if (match := _ARGUMENTS.search(text)) and match[1] != logs[-1].arguments:
+            if logs[-1].lines or logs[-1].loads:
+                logs.append(_Log())
+            logs[-1].arguments = match[1]
+        elif not line.ended:
+            if _SPEC.search(text) or b"Avg generation throughput" in text or b"Avg prompt throughput" in text:
+                return [log for log in logs if log.lines or log.loads], "the last line is cut; it was left out"
+        elif match := _SPEC.search(text):
+            found = _line(text[match.end() :], cumulative=match.group(1) == b"Speculative")
             if found is not None:
-                lines.append(found)
-        elif match := _LOAD.search(line.content):
-            running, value = int(match.group(2)), _normalise.number(match.group(1).decode())
-            if running > 0 and value:
-                loads.setdefault(running, []).append(value)
-    return lines, loads
+                logs[-1].lines.append(found)
+        elif match := _LOAD.search(text):
+            logs[-1].loads += _load(match, text)
+    return [log for log in logs if log.lines or log.loads], None
+
+
+def _load(match: re.Match[bytes], text: bytes) -> list[_Load]:
+    value = _normalise.number(match[1].decode())
+    if value is None:
+        return []
+    stamp, engine = _STAMP.search(text), _ENGINE.search(text)
+    return [
+        _Load(
+            stamp=b"" if stamp is None else stamp.group(),
+            engine=b"" if engine is None else engine[1],
+            running=int(match[2]),
+            throughput=value,
+        )
+    ]
+
+
+def _by_running(loads: Sequence[_Load]) -> Mapping[int, Sequence[float]]:
+    """Return throughputs by running requests, of several engines added up; empty where their lines do not match.
+
+    An interval in which requests came to an idle server is timed with the pause before them, so it is left out where
+    the server ran as many requests at other times.
+    """
+    found: dict[int, list[float]] = {}
+    first: dict[int, list[float]] = {}
+    idle = False
+    for running, throughput in _added_up(loads):
+        if running and throughput:
+            (first if idle else found).setdefault(running, []).append(throughput)
+        idle = running == 0
+    return {**first, **found}
+
+
+def _added_up(loads: Sequence[_Load]) -> list[tuple[int, float]]:
+    """Return running requests and throughput at each moment at which every engine logged once."""
+    engines = {load.engine for load in loads}
+    if len(engines) < 2:
+        return [(load.running, load.throughput) for load in loads]
+    moments: dict[bytes, list[_Load]] = {}
+    for load in loads:
+        if load.stamp:
+            moments.setdefault(load.stamp, []).append(load)
+    return [
+        (sum(load.running for load in group), sum(load.throughput for load in group))
+        for group in moments.values()
+        if len(group) == len(engines) == len({load.engine for load in group})
+    ]
+
+
+_PER_ENGINE = Finding(
+    code="THROUGHPUT_PER_RANK",
+    severity="info",
+    message="Several engines log their own throughput at moments of their own; it is not added up.",
+    fix="Log the client's result as well.",
+)
 
 
 def _first(pattern: re.Pattern[bytes], text: bytes) -> int | None:
@@ -150,11 +247,26 @@ def _acceptance(lines: list[_Line]) -> tuple[Measurement, Speculation, list[Find
         )
         if not line.cumulative:
             findings += _identities.check(single, num_steps=line.depth, position_rates=line.positions or None)
+    intervals = sum(not line.cumulative for line in lines)
+    if last_total is not None and intervals:
+        findings.append(_mixed(intervals))
     return cell, spec, list(_identities.merge(findings))
+
+
+def _mixed(intervals: int) -> Finding:
+    return Finding(
+        code="LOG_LINES_MIXED",
+        severity="warning",
+        message=f"The log holds lines that count since the server's start, the last of which is used, and {intervals} "
+        "that count an interval, which are left out: they are of different servers.",
+        fix="Log each server's lines as a file of their own.",
+    )
 
 
 def _steps(line: _Line) -> int | None:
     """Return a line's verify steps: drafted tokens over depth; else from the printed accept length."""
+    if line.proposed == 0:
+        return 0
     if line.depth and line.proposed % line.depth == 0:
         return line.proposed // line.depth
     if line.length is not None and line.length.value > 1:
@@ -167,7 +279,7 @@ def _sum_known(values: list[int | None]) -> int | None:
     return sum(known) if known and len(known) == len(values) else None
 
 
-def _throughput(running: int, values: list[float]) -> Measurement:
+def _throughput(running: int, values: Sequence[float]) -> Measurement:
     """Return the mean throughput of intervals of equal length."""
     mean = sum(values) / len(values)
     return Measurement(
