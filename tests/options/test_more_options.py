@@ -296,3 +296,32 @@ def test_a_campaign_without_costs_still_splits_a_price() -> None:
     (part,) = known(decision, "more_data_100000").cost_split
 
     assert (part.phase, part.gpu_hours, part.days, part.money) == ("not split", 250, None, None)
+
+
+def test_a_drafter_kept_for_experiments_is_worth_the_one_that_comes_next() -> None:
+    decision = founding()
+    upcoming, found = decision.next_experiment, known(decision, "keep_for_experiments")
+
+    assert upcoming is not None
+    assert upcoming.net_value_gpu_hours is not None
+    assert found.title == "Keep the drafter for experiments"
+    assert found.rank is None
+    assert found.unvalued_reason is not None
+    assert f"{round(upcoming.net_value_gpu_hours)} GPU-hours net of its price" in found.unvalued_reason
+
+
+def test_a_drafter_that_nothing_cheap_could_save_is_archived() -> None:
+    decision = decided(BASE, run("spec", speed="30.0", length="1.30"))
+    found = known(decision, "keep_for_experiments")
+
+    assert decision.next_experiment is None
+    assert found.title == "Archive the drafter"
+    assert found.unvalued_reason is not None
+    assert "no cheap experiment is known that is worth its price" in found.unvalued_reason
+
+
+def test_without_a_price_the_drafter_is_kept_for_what_comes_next() -> None:
+    costs = dataclasses.replace(FOUNDING.costs, horizon_days=None)
+    found = known(founding(costs), "keep_for_experiments")
+
+    assert found.unvalued_reason == "it is worth what the next experiment is worth, and costs only attention"

@@ -6,10 +6,10 @@ A new option is one module here with a constant `OPTION`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from tracker.analysis.decision import Evidence
-from tracker.analysis.results import OptionAssessment
+from tracker.analysis.decision import Evidence, Valued
+from tracker.analysis.results import NextExperiment, OptionAssessment
 
 
 class Option(Protocol):
@@ -20,4 +20,16 @@ class Option(Protocol):
 
     def assess(self, evidence: Evidence) -> Iterable[OptionAssessment]:
         """Yield zero or more variants, unranked; zero when the option makes no sense for this campaign."""
+        ...
+
+
+@runtime_checkable
+class Awaiting(Protocol):
+    """An option that is worth what the next experiment is worth, known once all options are."""
+
+    key: str
+    """Key of the option."""
+
+    def settle(self, option: Valued, upcoming: NextExperiment | None) -> Valued:
+        """Return the option in the light of the experiment that comes next; None where none is worth its price."""
         ...

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tracker.analysis.decision import Evidence, Valued
-from tracker.analysis.results import OptionAssessment
+from tracker.analysis.results import NextExperiment, OptionAssessment
+from tracker.analysis.words import count
 from tracker.options._pricing import price
 
 
@@ -31,6 +33,22 @@ class KeepForExperiments:
             speedup=None,
             missing="it is worth what the next experiment is worth, and costs only attention",
         )
+
+    def settle(self, option: Valued, upcoming: NextExperiment | None) -> Valued:
+        """Return the option with what the next experiment is worth, or with the advice to archive the drafter."""
+        if upcoming is None:
+            return replace(
+                option,
+                title="Archive the drafter",
+                unvalued_reason="no cheap experiment is known that is worth its price: nothing is gained by keeping it",
+                would_change="An experiment that could change the choice, or another drafter to test beside it.",
+            )
+        if upcoming.net_value_gpu_hours is None:
+            return option
+        worth = upcoming.net_value_gpu_hours
+        shown = "under 1 GPU-hour" if worth < 1 else count(round(worth), "GPU-hour")
+        reason = f"it is worth what the next experiment is worth, {shown} net of its price, and costs only attention"
+        return replace(option, unvalued_reason=reason)
 
 
 OPTION = KeepForExperiments()
