@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from tracker.store.failures import DamagedError, StoreDownError
 from tracker.store.memory import MemoryStore
 from tracker.store.mlflow_open import open_store
 from tracker.store.spool import Spool
+from tracker.store.spooled_campaigns import pending_campaigns
 from tracker.store.sync import log, log_many, sync
 
 MakeRun = Callable[..., LoggedRun]
@@ -54,6 +55,27 @@ def test_files_are_named_so_that_people_recognise_them_and_sorted_by_time(spool:
     assert path.parent == spool.folder
     assert path.name.startswith("20261129T203015-")
     assert "name-" in path.name
+
+
+@pytest.fixture
+def closed(spool: Spool) -> Iterator[Spool]:
+    """A spool with a run, whose folder this process may not look into; root gives up its rights for that."""
+    spool.put(samples.run())
+    spool.folder.chmod(0)
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65534)
+    yield spool
+    os.seteuid(was)
+    spool.folder.chmod(0o700)
+
+
+def test_a_spool_that_cannot_be_read_is_not_taken_for_an_empty_one(closed: Spool) -> None:
+    for ask in (closed.pending, closed.damaged, lambda: pending_campaigns(closed), lambda: sync(MemoryStore(), closed)):
+        with pytest.raises(StoreError, match="the spool cannot be read: Permission denied"):
+            ask()
+    with pytest.raises(StoreError, match="the spool cannot be written: Permission denied"):
+        closed.try_writing()
 
 
 @pytest.mark.parametrize("keep", [0, 10, 200, -1])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,8 @@ from tracker.store.campaign_folder import ABOUT, CAMPAIGN, DECISION, FILES, RUN
 from tracker.store.campaign_manifest import SCHEMA_VERSION, as_json, claim, finish, put_file
 from tracker.store.campaign_parts import CampaignFacts, CampaignSource, RunHead, WholeMemo
 from tracker.store.codec import encode_campaign
+from tracker.store.file_names import file_name, short_digest
 from tracker.store.mlflow_artifacts import artifacts
-
-SLUG_CHARACTERS = 48
-DIGEST_CHARACTERS = 12
 
 
 def write_folder(source: CampaignSource, folder: Path) -> Iterator[str]:
@@ -54,7 +50,7 @@ def write_folder(source: CampaignSource, folder: Path) -> Iterator[str]:
 
 
 def _run_files(head: RunHead, run: LoggedRun, decision: int | None) -> dict[str, bytes]:
-    place = f"runs/{_slug(head.record.name)}-{_short(head.record.record_id)}"
+    place = f"runs/{file_name(head.record.name, otherwise='unnamed')}-{short_digest(head.record.record_id)}"
     made = LoggedRun(record=run.record, requests=run.requests)
     about = {"content_sha256": head.content_sha256, "run_id": head.run_ids[0], "tags": dict(head.tags)}
     return {
@@ -66,7 +62,7 @@ def _run_files(head: RunHead, run: LoggedRun, decision: int | None) -> dict[str,
 
 def _memo_files(whole: WholeMemo) -> dict[str, bytes]:
     memo = whole.memo
-    place = f"memos/{_slug(memo.key)}-{_short(memo.key)}"
+    place = f"memos/{file_name(memo.key, otherwise='unnamed')}-{short_digest(memo.key)}"
     about = {
         "schema_version": SCHEMA_VERSION,
         "key": memo.key,
@@ -94,11 +90,3 @@ def _facts_json(experiment: str, facts: CampaignFacts) -> bytes:
             "tags": dict(facts.tags),
         }
     )
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text)[:SLUG_CHARACTERS].strip(".-") or "unnamed"
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:DIGEST_CHARACTERS]

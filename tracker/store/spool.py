@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from tracker.domain.record import LoggedRun
 from tracker.errors import StoreError
 from tracker.store.codec import decode_logged_run, encode_logged_run
 from tracker.store.failures import DamagedError
+from tracker.store.file_names import file_name, files_in
 
 SUFFIX = ".run"
 MAGIC = b"tracker-spool 1 sha256 "
@@ -43,8 +43,8 @@ class Spool:
         payload = encode_logged_run(run)
         digest = hashlib.sha256(payload).hexdigest()
         logged_at = run.record.provenance.logged_at.strftime("%Y%m%dT%H%M%S")
-        slug = re.sub(r"[^A-Za-z0-9._-]", "-", run.record.name)[:40].strip(".-")
-        path = self.folder / f"{logged_at}-{slug or 'run'}-{digest[:16]}{SUFFIX}"
+        name = file_name(run.record.name, otherwise="run")
+        path = self.folder / f"{logged_at}-{name}-{digest[:16]}{SUFFIX}"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_durably(path, MAGIC + digest.encode() + b"\n" + payload)
@@ -63,13 +63,20 @@ class Spool:
             StoreError: The folder cannot be read.
         """
         try:
-            return tuple(sorted(path for path in self.folder.glob(f"*{SUFFIX}") if path.is_file()))
+            return files_in(self.folder, SUFFIX)
         except OSError as error:
-            raise StoreError(f"the spool cannot be read: {error.strerror or error}", where=str(self.folder)) from error
+            raise unreadable_spool(self.folder, error) from error
 
     def damaged(self) -> tuple[Path, ...]:
-        """Return the files that were set aside in `bad/`, oldest first."""
-        return tuple(sorted((self.folder / "bad").glob(f"*{SUFFIX}")))
+        """Return the files that were set aside in `bad/`, oldest first.
+
+        Raises:
+            StoreError: The folder cannot be read.
+        """
+        try:
+            return files_in(self.folder / "bad", SUFFIX)
+        except OSError as error:
+            raise unreadable_spool(self.folder, error) from error
 
     def try_writing(self) -> None:
         """Write a file as `put` does and remove it, with the folders that were made for it.
@@ -77,9 +84,9 @@ class Spool:
         Raises:
             StoreError: Disk full, read-only, or no permission.
         """
-        made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         trial = self.folder / f"{TEMPORARY_PREFIX}trial-{os.getpid()}"
         try:
+            made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             self.folder.mkdir(parents=True, exist_ok=True)
             write_durably(trial, b"trial")
             trial.unlink()
@@ -167,6 +174,15 @@ class Spool:
             # Removed while held: whoever waits for it next finds the spool file gone, or sends it again to no effect.
             lock_file.unlink(missing_ok=True)
             lock.release()
+
+
+def unreadable_spool(folder: Path, error: OSError) -> StoreError:
+    """Return the error for a spool that cannot be read."""
+    return StoreError(
+        f"the spool cannot be read: {error.strerror or error}",
+        where=str(folder),
+        hint="Let this user read it, or name another one in TRACKER_SPOOL",
+    )
 
 
 def write_durably(path: Path, content: bytes) -> None:

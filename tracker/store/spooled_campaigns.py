@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from pathlib import Path
 
 from tracker.domain.campaign import Campaign
 from tracker.errors import StoreError
 from tracker.store.base import RunStore
 from tracker.store.codec import decode_campaign, encode_campaign
+from tracker.store.file_names import file_name, files_in, short_digest
 from tracker.store.matching import check_experiment_name
-from tracker.store.spool import Spool, write_durably
+from tracker.store.spool import Spool, unreadable_spool, write_durably
 
 FOLDER = "campaigns"
 SUFFIX = ".campaign.json"
@@ -25,9 +24,8 @@ def put_campaign(campaign: Campaign, spool: Spool) -> Path:
         StoreError: The spool cannot be written.
     """
     check_experiment_name(campaign.name)
-    slug = re.sub(r"[^A-Za-z0-9._-]", "-", campaign.name)[:40].strip(".-")
-    digest = hashlib.sha256(campaign.name.encode()).hexdigest()[:8]
-    path = spool.folder / FOLDER / f"{slug or 'campaign'}-{digest}{SUFFIX}"
+    name = file_name(campaign.name, otherwise="campaign")
+    path = spool.folder / FOLDER / f"{name}-{short_digest(campaign.name)}{SUFFIX}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_durably(path, encode_campaign(campaign))
@@ -41,8 +39,15 @@ def put_campaign(campaign: Campaign, spool: Spool) -> Path:
 
 
 def pending_campaigns(spool: Spool) -> tuple[Path, ...]:
-    """Return the files of facts still to send, sorted."""
-    return tuple(sorted((spool.folder / FOLDER).glob(f"*{SUFFIX}")))
+    """Return the files of facts still to send, sorted.
+
+    Raises:
+        StoreError: The spool cannot be read.
+    """
+    try:
+        return files_in(spool.folder / FOLDER, SUFFIX)
+    except OSError as error:
+        raise unreadable_spool(spool.folder, error) from error
 
 
 def send_campaign(path: Path, store: RunStore) -> None:
