@@ -147,6 +147,20 @@ def test_without_a_timed_pass_wall_time_comes_from_timestamps_and_that_is_said(t
     assert "WALL_TIME_FROM_TIMESTAMPS" in _codes(run)
 
 
+def test_when_it_was_measured_is_known_from_arrivals_alone(tmp_path: Path) -> None:
+    path = _write(
+        tmp_path,
+        _answer(request_received_ts=1.79e9 + 5),
+        _answer(request_received_ts=1.79e9),
+        _answer(request_received_ts=12.5),  # since the machine was started
+    )
+
+    (run,) = importers.read(path)
+
+    assert run.measured_at == datetime.fromtimestamp(1.79e9, UTC)
+    assert run.measurements[0].wall_s is None
+
+
 def test_aborted_and_failed_requests_are_counted_apart(tmp_path: Path) -> None:
     path = _write(
         tmp_path,

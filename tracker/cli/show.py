@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -34,6 +35,10 @@ def command(run: str, as_json: bool, tracking_uri: str | None) -> None:
     _print.findings(stored.record.findings, indent="")
 
 
+def _moment(moment: datetime | None) -> str:
+    return "at a time not recorded" if moment is None else moment.isoformat(timespec="seconds")
+
+
 def _head(stored: StoredRun) -> None:
     record = stored.record
     click.echo(f"{record.name}  ({record.role or record.kind}, {record.validity})")
@@ -41,7 +46,8 @@ def _head(stored: StoredRun) -> None:
         ("run", stored.run_id),
         ("link", stored.url),
         ("campaign", record.experiment),
-        ("measured", record.measured_at.isoformat(timespec="seconds")),
+        ("measured", _moment(record.provenance.measured_at)),
+        ("logged", _moment(record.provenance.logged_at)),
         ("target", record.target.name if record.target else None),
         ("drafter", record.drafter.name if record.drafter else None),
         ("hardware", _hardware(stored)),

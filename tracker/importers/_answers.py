@@ -52,6 +52,8 @@ class Content:
     passes: list[_cells.Pass] = field(default_factory=list)
     spans: dict[tuple[int | None, int], tuple[float, float]] = field(default_factory=dict)
     untimed: set[tuple[int | None, int]] = field(default_factory=set)
+    first_start_s: float | None = None
+    """Arrival of the first request at the server, Unix time."""
     cut: str | None = None
     texts: dict[str | None, str | None] = field(default_factory=dict)
     """One object for all equal texts: a million rows repeat a few keys and categories."""
@@ -60,6 +62,8 @@ class Content:
         """Add one request and stretch the span of its pass."""
         self.rows.append(row)
         key = (row.concurrency, row.repeat)
+        if start_s is not None and (self.first_start_s is None or start_s < self.first_start_s):
+            self.first_start_s = start_s
         if start_s is None or end_s is None:
             self.untimed.add(key)
             return
@@ -213,9 +217,9 @@ def run(content: Content, *, path: Path, engine: str | None, hint: str) -> Impor
     cells = _cells.build(content.rows, passes)
     measurements, lengths = _with_token_lengths(cells.measurements)
     identities = [finding for cell in measurements for finding in _identities.check(cell)]
-    starts = [start_s for start_s, _ in content.spans.values()]
+    started_s = content.first_start_s
     return ImportedRun(
-        measured_at=datetime.fromtimestamp(min(starts), UTC) if starts else None,
+        measured_at=None if started_s is None else datetime.fromtimestamp(started_s, UTC),
         measurements=measurements,
         requests=tuple(content.rows),
         workload=_cells.workload(content.rows),

@@ -105,8 +105,10 @@ def add_plain(line: PlainLine, content: _answers.Content) -> bool:
         finish_reason=once(kind, kind),
     )
     start_s, end_s = meta.request_received_ts, meta.request_finished_ts
-    if start_s is None or end_s is None or not (_FROM_S < start_s < _UNTIL_S and _FROM_S < end_s < _UNTIL_S):
-        start_s = end_s = None
+    if start_s is None or not _FROM_S < start_s < _UNTIL_S:
+        start_s = None
+    if end_s is None or not _FROM_S < end_s < _UNTIL_S:
+        end_s = None
     content.add(row, start_s, end_s)
     return True
 
