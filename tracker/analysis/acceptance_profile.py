@@ -14,6 +14,7 @@ from tracker.analysis.acceptance import (
     rejections_explained,
     vocabulary_ceiling,
 )
+from tracker.analysis.costs import length_estimate
 from tracker.analysis.observations import Observation
 from tracker.analysis.priors import Priors
 from tracker.analysis.readings import by_prompt, length_log_se, ratio_log_se
@@ -229,6 +230,9 @@ def _vocabulary(best: Observation, positions: Sequence[PositionAcceptance], prio
         return None
     recorded = best.configuration.num_steps
     steps = priors.assumed_num_steps if recorded is None else recorded
+    low = length_estimate(best, priors).low
+    if low is not None and vocabulary_ceiling(coverage, steps) < low <= steps + 1:
+        return None
     rates = [item.conditional.value for item in positions if item.conditional.value is not None]
     if len(rates) == steps:
         first = rates[0]

@@ -10,6 +10,7 @@ from tracker.analysis.noise import claimed_by_runs, replicates, spread_of
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.quality_forced import longer_answers, prefill_taken_off
+from tracker.analysis.quality_vocabulary import vocabulary_notes
 from tracker.analysis.results import Note, Point, Window
 from tracker.analysis.selection import Selection, is_news
 from tracker.analysis.words import count, listed, percent, streams
@@ -40,6 +41,7 @@ def quality_notes(
         *_idle_ends(observations, references),
         *_caches(observations, references),
         *_plausibility(points),
+        *vocabulary_notes(observations, points),
         *_validity(observations),
         *_conventions(observations),
         *_not_recorded(observations),

@@ -10,7 +10,6 @@ from itertools import pairwise
 import numpy as np
 
 from tracker.analysis._forms import Chain
-from tracker.analysis.acceptance import vocabulary_ceiling
 from tracker.analysis.hold_out import hold_out
 from tracker.analysis.observations import Observation
 from tracker.analysis.posterior import LEAST_EFFECTIVE_DRAWS, Posterior, SizeMeasurement, sample
@@ -26,6 +25,7 @@ from tracker.analysis.results import (
 )
 from tracker.analysis.results.fits import ScalingStatus
 from tracker.analysis.scaling_alike import AlikeSizes, differences, trained_alike, unknown_budget
+from tracker.analysis.scaling_chain import chain_of, contradicted_coverage
 from tracker.analysis.scaling_points import SizePoint, collect, repeat_remarks, repeats_unknown, unserved_sizes
 from tracker.analysis.scaling_targets import MAX_SAMPLES, break_even_draws, samples_needed, target_samples
 from tracker.analysis.uncertainty import FloatArray
@@ -142,28 +142,6 @@ def _targets(
         assumed=bare.assumed_num_steps,
         seed=seed,
         prefill_fraction=bare.prefill_fraction,
-    )
-
-
-def chain_of(points: Sequence[SizePoint], priors: Priors) -> tuple[Chain, int | None]:
-    """Return what the served configuration allows, and the number of steps that had to be assumed, if any."""
-    configuration = points[0].observation.configuration
-    recorded = configuration.num_steps
-    steps = priors.assumed_num_steps if recorded is None else recorded
-    drafters = [point.observation.record.drafter for point in points]
-    known = [
-        drafter.vocabulary_coverage_fraction
-        for drafter in drafters
-        if drafter is not None and drafter.vocabulary_coverage_fraction is not None
-    ]
-    coverage = min(known, default=1.0)
-    return (
-        Chain(
-            num_steps=steps,
-            max_acceptance=min(coverage, priors.acceptance_ceiling),
-            max_length=vocabulary_ceiling(coverage, steps),
-        ),
-        steps if recorded is None else None,
     )
 
 
@@ -291,6 +269,12 @@ def _quality(
     if repeats_unknown(points):
         reasons.append("How many samples repeat others was recorded for some sizes only; the rest count as distinct.")
     reasons += _not_monotone(points)
+    odd = contradicted_coverage(points, posterior.chain.num_steps)
+    if odd is not None:
+        reasons.append(
+            f"A vocabulary that covers {percent(odd)} of the tokens allows less than was measured here, so it was "
+            "counted on other text and limits nothing in this curve."
+        )
     to_the_end = _train_to_the_end(alike)
     if fit.assumed_num_steps is not None:
         reasons.append(f"Draft steps were not recorded; {fit.assumed_num_steps} are assumed.")
