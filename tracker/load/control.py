@@ -10,6 +10,7 @@ import httpx
 from tracker.errors import ServerError
 from tracker.load.client import certificates
 from tracker.load.counters import read_counters
+from tracker.load.interrupts import interrupts_held
 
 QUICK_TIMEOUT_S = 10.0
 # SGLang refuses to flush while a request is running; the last one may still be leaving.
@@ -29,13 +30,14 @@ class Control:
     ) -> None:
         """Talk to `url`; nothing is sent yet."""
         self.url = url.rstrip("/")
-        self._client = httpx.Client(
-            base_url=self.url,
-            timeout=timeout_s,
-            headers=dict(headers or {}),
-            trust_env=False,
-            verify=certificates(self.url),
-        )
+        with interrupts_held():
+            self._client = httpx.Client(
+                base_url=self.url,
+                timeout=timeout_s,
+                headers=dict(headers or {}),
+                trust_env=False,
+                verify=certificates(self.url),
+            )
 
     def __enter__(self) -> Control:
         """Return itself."""
@@ -43,19 +45,24 @@ class Control:
 
     def __exit__(self, *error: object) -> None:
         """Close connections."""
-        self._client.close()
+        with interrupts_held():
+            self._client.close()
+
+    def _ask(self, method: str, path: str) -> httpx.Response:
+        with interrupts_held():
+            return self._client.request(method, path)
 
     def healthy(self) -> bool:
         """Return whether `/health` answers 200."""
         try:
-            return self._client.get("/health").status_code == httpx.codes.OK
+            return self._ask("GET", "/health").status_code == httpx.codes.OK
         except httpx.HTTPError:
             return False
 
     def get(self, path: str) -> bytes | None:
         """Return the body of a GET; None when the server has no such page or does not answer."""
         try:
-            response = self._client.get(path)
+            response = self._ask("GET", path)
         except httpx.HTTPError:
             return None
         return response.content if response.status_code == httpx.codes.OK else None
@@ -79,7 +86,7 @@ class Control:
     def _flush(self, path: str) -> bool:
         for _ in range(_FLUSH_TRIES):
             try:
-                response = self._client.post(path)
+                response = self._ask("POST", path)
             except httpx.HTTPError:
                 return False
             if response.status_code == httpx.codes.NOT_FOUND:
@@ -98,9 +105,9 @@ class Control:
             ServerError: Nothing answers there.
         """
         try:
-            status = self._client.get("/model_info").status_code
+            status = self._ask("GET", "/model_info").status_code
             if status == httpx.codes.NOT_FOUND:
-                status = self._client.get("/get_model_info").status_code
+                status = self._ask("GET", "/get_model_info").status_code
         except httpx.HTTPError as error:
             raise ServerError(
                 f"nothing answers: {error or type(error).__name__}", where=self.url, hint="Is the server up?"
@@ -114,7 +121,7 @@ class Control:
             ServerError: It does not say.
         """
         try:
-            return str(self._client.get("/v1/models").json()["data"][0]["id"])
+            return str(self._ask("GET", "/v1/models").json()["data"][0]["id"])
         except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
             raise ServerError(
                 "the server does not name its model at /v1/models", where=self.url, hint="Name it with --model."

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tracker.load.answers import NO_CONNECTION, TIMED_OUT, Answer, Route
 from tracker.load.client import ClientPool, loop_factory
 from tracker.load.health import ClientHealth, watched
+from tracker.load.interrupts import interrupts_held
 from tracker.load.send import Request, send
 
 # A server that refuses this many connections in a row is gone; going on would only count refusals.
@@ -52,19 +53,22 @@ class LoadGenerator:
         """Prepare for at most `streams` requests at once; `timeout_s` bounds a whole request."""
         self._url, self._route, self._timeout_s, self._headers = url.rstrip("/"), route, timeout_s, headers
         self._streams = streams
-        self._runner = asyncio.Runner(loop_factory=loop_factory())
+        with interrupts_held():  # uvloop is imported here
+            self._runner = asyncio.Runner(loop_factory=loop_factory())
         self._pool: ClientPool | None = None
 
     def __enter__(self) -> LoadGenerator:
         """Start the event loop."""
-        self._runner.__enter__()
+        with interrupts_held():
+            self._runner.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
         """Close connections and loop."""
-        if self._pool is not None:
-            self._runner.run(self._pool.close())
-        self._runner.close()
+        with interrupts_held():
+            if self._pool is not None:
+                self._runner.run(self._pool.close())
+            self._runner.close()
 
     def closed_loop(self, requests: Sequence[Request], *, streams: int, on_answer: OnAnswer) -> PassResult:
         """Keep `streams` requests in flight until all are answered, and return what came back.
@@ -90,7 +94,11 @@ class LoadGenerator:
             # Not returned: when the loop puts the handler of Ctrl-C back, Python writes out a task's whole result.
             results.append(await work())
 
-        self._runner.run(keep())
+        try:
+            self._runner.run(keep())
+        except asyncio.CancelledError:
+            # Python's Runner forgets a Ctrl-C that comes while it installs its handler.
+            raise KeyboardInterrupt from None
         return results[0]
 
     def _clients(self) -> ClientPool:

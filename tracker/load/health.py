@@ -71,8 +71,8 @@ async def watched() -> AsyncIterator[Watch]:
         yield watch
     finally:
         probe.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await probe
+        # Not awaited itself: its cancellation could not be told from our own, by Ctrl-C.
+        await asyncio.wait([probe])
 
 
 async def _probe(watch: Watch) -> None:

@@ -16,6 +16,7 @@ from tracker.domain.server import ServerConfig, SourceKind
 from tracker.engines import LiveServer
 from tracker.environment import provenance
 from tracker.errors import TrackerError, UsageError
+from tracker.load.interrupts import interrupts_held
 from tracker.store import Spool, log_many
 from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.bench_measure import OnProgress, measure
@@ -169,7 +170,8 @@ def _files(measured: Measured, live: LiveServer | None) -> dict[str, bytes]:
 def _fetch(request: BenchRequest) -> LiveServer | None:
     """Return what the server says about itself; None when it does not, which leaves the configuration unknown."""
     try:
-        return engines.fetch(request.url, api_key=request.api_key)
+        with interrupts_held():
+            return engines.fetch(request.url, api_key=request.api_key)
     except TrackerError:
         return None
 

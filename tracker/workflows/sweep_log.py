@@ -13,6 +13,7 @@ from tracker.domain.workload import Hardware
 from tracker.engines import LiveServer
 from tracker.errors import InputError, TrackerError
 from tracker.importers.base import ImportedRun
+from tracker.load.interrupts import interrupts_held
 from tracker.store.spool import Spool
 from tracker.workflows.bench_measured import Measured
 from tracker.workflows.bench_record import to_run
@@ -194,7 +195,8 @@ class SweepLog:
 def _fetch(url: str) -> LiveServer | None:
     """Return what a server says about itself; None when it is gone, which the record then says."""
     try:
-        return engines.fetch(url)
+        with interrupts_held():
+            return engines.fetch(url)
     except TrackerError:
         return None
 

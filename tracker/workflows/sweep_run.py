@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracker.errors import InputError, ServerError
+from tracker.load.interrupts import interrupts_held
 from tracker.workflows.bench_measure import OnProgress, measure
 from tracker.workflows.bench_measured import Measured
 from tracker.workflows.sweep_baseline import BaselineSegment, throughputs
@@ -108,7 +109,8 @@ class SweepRun:
 
     def _choose(self) -> list[Arm]:
         """Return the servers that are left, the most worthwhile first, and say why the next ones are next."""
-        from tracker.workflows.sweep_adaptive import rank  # numpy and scipy, which a sweep in order does not need
+        with interrupts_held():
+            from tracker.workflows.sweep_adaptive import rank  # numpy and scipy, which a sweep in order does not need
 
         waiting = self._waiting()
         if not waiting or self._out_of_time(starting=True, tell=False):
@@ -234,7 +236,8 @@ class SweepRun:
         arm, bench = up.arm, self._plan.bench
         if not self._stops_early or arm.is_baseline or arm.simulated_accept_length is not None:
             return measure(up.url, bench, on_progress=self._on_progress), None
-        from tracker.workflows.sweep_stopping import cannot_win  # scipy, which a sweep of everything does not need
+        with interrupts_held():
+            from tracker.workflows.sweep_stopping import cannot_win  # scipy, which a sweep of everything does not need
 
         history = history_of(kept_records(self._options.out), self._plan.arms)
         if segment is not None:
