@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.analysis.builders import BASE, analysed, drafter, run, topics
 from tests.analysis.campaigns import LOGGED, WINDOW, founding_runs
 from tracker.analysis.results import CampaignAnalysis
 from tracker.domain.checkpoint import Checkpoint
-from tracker.domain.measurement import Measurement, RequestRow
+from tracker.domain.measurement import Measurement, Reported, RequestRow
 from tracker.domain.provenance import Provenance
 from tracker.domain.record import StoredRun
 from tracker.domain.server import Speculation
@@ -197,6 +198,22 @@ def test_a_superseded_run_counts_for_nothing() -> None:
     )
 
     assert found.verdict.by_concurrency[0].best_run_id == "second"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 0.0, -1.0])
+def test_a_number_that_is_none_is_not_measured(value: float) -> None:
+    def odd(**cell: Any) -> CampaignAnalysis:
+        whole = {"reported_throughput_tok_s": Reported(value=100.0), "reported_accept_length": Reported(value=2.4)}
+        wrong = run("wrong", speed="1.0", length="2.4", measurements=(Measurement(concurrency=1, **(whole | cell)),))
+        return analysed(BASE, wrong)
+
+    slow = next(item for item in odd(reported_throughput_tok_s=Reported(value=value)).points if item.name == "wrong")
+    short = next(item for item in odd(reported_accept_length=Reported(value=value)).points if item.name == "wrong")
+
+    assert slow.throughput_tok_s.value is None
+    assert slow.throughput_tok_s.reason == "no throughput reported"
+    assert short.accept_length.value is None
+    assert short.speedup.value == pytest.approx(100 / 90)
 
 
 def test_runs_logged_after_the_window_are_left_out() -> None:

@@ -32,7 +32,8 @@ class Reading:
 def throughput(cell: Measurement) -> Reading | None:
     """Return output tok/s of the deployment."""
     value = cell.output_throughput_tok_s
-    if value is None or value <= 0:
+    # Whoever builds records by hand may bring NaN, which no comparison below would catch.
+    if value is None or not 0 < value < math.inf:
         return None
     counted = cell.output_tokens is not None and cell.wall_s
     return Reading(value=value) if counted else _printed(cell.reported_throughput_tok_s)
@@ -43,7 +44,7 @@ def accept_length(cell: Measurement, speculation: Speculation | None) -> Reading
     if cell.verify_steps and cell.accepted_drafts is not None:
         return Reading(value=1 + cell.accepted_drafts / cell.verify_steps)
     printed = _printed(cell.reported_accept_length)
-    if printed is not None and printed.value <= 0:
+    if printed is not None and not 0 < printed.value < math.inf:
         return None
     if printed is None or printed.low is None or printed.high is None:
         return printed
