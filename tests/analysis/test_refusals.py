@@ -13,7 +13,7 @@ from tests.analysis.builders import BASE, analysed, drafter, run, topics
 from tests.analysis.campaigns import LOGGED, WINDOW, founding_runs
 from tracker.analysis.results import CampaignAnalysis
 from tracker.domain.checkpoint import Checkpoint
-from tracker.domain.measurement import Measurement, Reported, RequestRow
+from tracker.domain.measurement import Measurement, RateConvention, Reported, RequestRow
 from tracker.domain.provenance import Provenance
 from tracker.domain.record import StoredRun
 from tracker.domain.server import Speculation
@@ -38,6 +38,53 @@ def test_one_run_only_says_what_is_missing() -> None:
     assert alone.verdict.by_concurrency[0].reason is not None
     assert alone.verdict.by_concurrency[0].reason.startswith("No baseline at 1 stream")
     assert plain.verdict.by_concurrency[0].reason == "No usable candidate at 1 stream."
+
+
+def rated(convention: RateConvention | None, **spec: Any) -> StoredRun:
+    """A chain of three of which only the speed and the accept rate were printed."""
+    cell = Measurement(
+        concurrency=1,
+        prompts=20,
+        reported_throughput_tok_s=Reported(value=100.0, half_width=0.05),
+        reported_accept_rate=Reported(value=0.42, half_width=0.005),
+        accept_rate_convention=convention,
+    )
+    flags = {"num_steps": 3, "eagle_topk": 1, "num_draft_tokens": 4} | spec
+    return run("rated", speed="1.0", measurements=(cell,), speculation=Speculation(enabled=True, **flags))
+
+
+@pytest.mark.parametrize(
+    ("convention", "length"),
+    [
+        ("accepted_over_proposed", 1 + 0.42 * 3),
+        ("length_over_draft_tokens", 0.42 * 4),
+        ("drafts_over_steps_times_num_steps", 1 + 0.42 * 3),
+    ],
+)
+def test_a_rate_that_says_what_it_counts_gives_the_accept_length(convention: RateConvention, length: float) -> None:
+    found = analysed(BASE, rated(convention))
+    point = next(item for item in found.points if item.name == "rated")
+
+    assert point.accept_length.value == pytest.approx(length)
+    assert point.accept_length_rounding is not None
+    assert point.accept_length_rounding[0] < length < point.accept_length_rounding[1]
+    assert point.break_even is not None
+    assert point.break_even.value == pytest.approx(length * 90 / 100)
+    assert not any("Accept rates were printed" in note.message for note in found.data_quality)
+
+
+@pytest.mark.parametrize(
+    "mute", [rated("unknown"), rated(None), rated("accepted_over_proposed", num_draft_tokens=None, num_steps=None)]
+)
+def test_a_rate_that_says_nothing_gives_no_length_and_the_memo_says_so(mute: StoredRun) -> None:
+    found = analysed(BASE, mute)
+    point = next(item for item in found.points if item.name == "rated")
+
+    assert found.verdict.status == "faster"
+    assert point.accept_length.value is None
+    assert point.break_even is None
+    (note,) = (note for note in found.data_quality if note.message.startswith("Accept rates were printed"))
+    assert note.run_ids == ("rated",)
 
 
 def test_a_missing_baseline_gives_no_break_even_and_no_speedup() -> None:

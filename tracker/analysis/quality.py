@@ -10,6 +10,7 @@ from tracker.analysis.noise import claimed_by_runs, replicates, spread_of
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.quality_forced import longer_answers, prefill_taken_off
+from tracker.analysis.quality_rates import rate_notes
 from tracker.analysis.quality_vocabulary import vocabulary_notes
 from tracker.analysis.results import Note, Point, Window
 from tracker.analysis.selection import Selection, is_news
@@ -43,7 +44,7 @@ def quality_notes(
         *_plausibility(points),
         *vocabulary_notes(observations, points),
         *_validity(observations),
-        *_conventions(observations),
+        *rate_notes(observations),
         *_not_recorded(observations),
         *_not_tested(campaign),
         *_decision_load(observations, campaign),
@@ -285,24 +286,6 @@ def _validity(observations: Sequence[Observation]) -> Iterable[Note]:
             topic="failed requests",
             message=f"{item.record.name}: {item.cell.requests_failed} requests failed at {streams(item.concurrency)}.",
             run_ids=(item.run_id,),
-        )
-
-
-def _conventions(observations: Sequence[Observation]) -> Iterable[Note]:
-    old = tuple(
-        dict.fromkeys(
-            item.run_id for item in observations if item.cell.accept_rate_convention == "length_over_draft_tokens"
-        )
-    )
-    if old:
-        yield Note(
-            topic="accept rate",
-            message=(
-                "Printed accept rates are accept length over draft tokens, as older SGLang builds print them; "
-                "they were "
-                "recomputed to accepted over proposed drafts."
-            ),
-            run_ids=old,
         )
 
 

@@ -40,13 +40,18 @@ def throughput(cell: Measurement) -> Reading | None:
 
 
 def accept_length(cell: Measurement, speculation: Speculation | None) -> Reading | None:
-    """Return the accept length: from counts, else printed, narrowed by the length that the printed rate implies."""
+    """Return the accept length: from counts, else printed, narrowed by the length that the printed rate implies.
+
+    Where no length was printed the rate alone gives one, if it says what it counts.
+    """
     if cell.verify_steps and cell.accepted_drafts is not None:
         return Reading(value=1 + cell.accepted_drafts / cell.verify_steps)
     printed = _printed(cell.reported_accept_length)
     if printed is not None and not 0 < printed.value < math.inf:
         return None
-    if printed is None or printed.low is None or printed.high is None:
+    if printed is None:
+        return _from_rate(cell, speculation)
+    if printed.low is None or printed.high is None:
         return printed
     implied = _implied_by_rate(cell, speculation, (printed.low, printed.high))
     if implied is None:
@@ -153,6 +158,17 @@ def _printed(reported: Reported | None) -> Reading | None:
     if half is None or half >= reported.value:
         return Reading(value=reported.value)
     return Reading(value=reported.value, low=reported.value - half, high=reported.value + half)
+
+
+def _from_rate(cell: Measurement, speculation: Speculation | None) -> Reading | None:
+    rate, convention = _printed(cell.reported_accept_rate), cell.accept_rate_convention
+    if rate is None or convention in (None, "unknown") or speculation is None:
+        return None
+    counts = {"num_draft_tokens": speculation.num_draft_tokens, "num_steps": speculation.num_steps}
+    value, low, high = (length_from_rate(part, convention, **counts) for part in (rate.value, *rate.bounds))
+    if value is None or not 0 < value < math.inf:
+        return None
+    return Reading(value=value) if rate.low is None else Reading(value=value, low=low, high=high)
 
 
 def _implied_by_rate(
