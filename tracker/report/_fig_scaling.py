@@ -219,7 +219,10 @@ def _answer(fit: ScalingFit) -> Rich:
     wide = needed.high is None or (needed.low is not None and math.log10(needed.high / max(needed.low, 1)) > 1)
     low = _words(needed.low, needed.max_samples, "10th percentile")
     high = _words(needed.high, needed.max_samples, "90th percentile")
-    if needed.low is not None and needed.low <= max(point.samples for point in fit.points):
+    largest = max(point.samples for point in fit.points)
+    if needed.low is not None and needed.high is not None and needed.high <= largest:
+        return rich("Reached within the measured sizes: it takes ", low, " to ", high, " samples.")
+    if needed.low is not None and needed.low <= largest:
         return rich("The largest size may be enough already; at the other end it takes ", high, ".")
     if wide:
         why = "one size" if len(fit.points) == 1 else "these sizes"

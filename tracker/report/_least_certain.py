@@ -113,9 +113,9 @@ def _data(reading: Reading) -> list[Rich]:
     if needed is None:
         return []
     parts: list[Part] = ["How far more data helps."]
-    if len(scaling.points) == 1:
-        parts.append(" One training size gives no slope:")
-    parts += [" break-even needs between ", _samples(needed.low, "low", needed.max_samples), " samples and "]
+    one = len(scaling.points) == 1
+    parts.append(" One training size gives no slope: break-even" if one else " Break-even")
+    parts += [" needs between ", _samples(needed.low, "low", needed.max_samples), " samples and "]
     if needed.high is None:
         limit = number(
             fmt.samples_long(needed.max_samples),
