@@ -66,7 +66,9 @@ CASES: dict[str, Read | str] = {
     "C63.vllm_bench_baseline.txt": Read(format="bench_console", lengths=(None,)),
     "C63.vllm_bench_logprefixed_truncated.txt": Read(format="bench_console", missing="ends after `P99 TTFT (ms)`"),
     "C63.vllm_bench_rate_limited_truncated.txt": Read(format="bench_console", missing="ends after `P99 TTFT (ms)`"),
-    "C63.vllm_bench_spec_truncated.txt": Read(format="bench_console", missing="ends after `Acceptance rate (%)`"),
+    "C63.vllm_bench_spec_truncated.txt": Read(
+        format="bench_console", lengths=(3.49,), missing="ends after `Acceptance rate (%)`"
+    ),
     "C65.specforge_bench_eagle3.json": Read(format="specforge_bench", runs=2, lengths=(2.17, 2.64)),
     "C65.specforge_bench_flat.json": Read(format="specforge_bench", lengths=(2.93,)),
     "C65.specforge_config_sweep.csv": Read(format="table", runs=5, lengths=(2.93, 3.55, 3.91, 2.94, 2.91)),

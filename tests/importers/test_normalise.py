@@ -191,3 +191,16 @@ def test_the_rate_of_0_5_4_over_a_tree_is_no_contradiction() -> None:
     )
 
     assert reading.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("rate", "itl_ms", "drafts"),
+    [("0.3116", 8.23, 8), ("0.60", 2.8 * 2.38, 3), ("0.02", 1.5 * 2.38, None), ("0.9", 2.38, None), ("0", 8.0, None)],
+)
+def test_drafts_a_step_follow_from_rate_and_gaps_where_one_number_fits(
+    rate: str, itl_ms: float, drafts: int | None
+) -> None:
+    printed = _normalise.reported(rate)
+
+    assert printed is not None
+    assert _normalise.drafts_from_gaps(printed, itl_ms=itl_ms, tpot_ms=2.38) == drafts

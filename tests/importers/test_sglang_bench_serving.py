@@ -34,7 +34,7 @@ def test_the_servers_lifetime_accept_length_is_kept_with_a_warning_of_what_it_is
     run = importers.read(SAMPLE)[0]
 
     assert run.measurements[0].reported_accept_length == Reported(value=2.5, half_width=0.05)
-    assert _codes(run) == ["ACCEPT_LENGTH_CUMULATIVE"]
+    assert _codes(run) == ["ACCEPT_LENGTH_CUMULATIVE", "PEAK_COUNTS_CHUNKS"]
 
 
 def test_a_baseline_without_accept_length_has_none() -> None:
@@ -56,7 +56,8 @@ def test_infinity_is_a_closed_loop_and_a_number_an_open_one() -> None:
 def test_peak_chunks_are_never_taken_for_throughput() -> None:
     (cell,) = importers.read(SAMPLE)[0].measurements
 
-    assert cell.extra["max_output_tokens_per_s"] == 60.0
+    assert "max_output_tokens_per_s" not in cell.extra
+    assert cell.extra["max_output_chunks_per_s"] == 60.0
     assert cell.output_throughput_tok_s == 100.0
 
 
@@ -114,3 +115,57 @@ def test_detail_lists_of_different_lengths_are_an_error_with_the_line(tmp_path: 
         importers.read(path)
 
     assert caught.value.where == f"{path}:3"
+
+
+def _result(**changes: object) -> dict[str, object]:
+    value = json.loads(SAMPLE.read_text().splitlines()[0])
+    return {**value, **changes}
+
+
+@pytest.mark.parametrize("indent", [2, None], ids=["indented", "one line"])
+def test_a_document_or_a_list_is_read_as_lines_are(tmp_path: Path, indent: int | None) -> None:
+    one, several = tmp_path / "one.json", tmp_path / "several.json"
+    one.write_text(json.dumps(_result(), indent=indent))
+    several.write_text(json.dumps([_result(), _result(accept_length=None)], indent=indent))
+
+    assert importers.read(one)[0].measurements == importers.read(SAMPLE)[0].measurements
+    assert [run.row for run in importers.read(several)] == [0, 1]
+
+
+def test_a_document_that_ends_too_early_says_after_what(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    text = json.dumps(_result(), indent=2)
+    path.write_text(text[: text.index('"mean_ttft_ms"') + 16])
+
+    with pytest.raises(InputError, match='the document is cut after "mean_ttft_ms"'):
+        importers.read(path)
+
+
+def test_zeros_of_a_run_without_answers_are_no_measurements(tmp_path: Path) -> None:
+    path = tmp_path / "bench.jsonl"
+    empty = _result(completed=0, total_output_tokens=0, output_throughput=0.0, accept_length=0.0)
+    path.write_text(json.dumps({**empty, **{key: 0.0 for key in empty if key.endswith("_ms")}}) + "\n")
+
+    (run,) = importers.read(path)
+
+    (cell,) = run.measurements
+    assert (cell.accept_length, cell.ttft_ms, cell.tpot_ms, cell.itl_ms, cell.e2e_latency_ms) == (None,) * 5
+    assert cell.output_throughput_tok_s == 0.0
+
+
+def test_an_accept_length_shows_that_the_server_speculated() -> None:
+    speculating, plain = importers.read(SAMPLE)[:2]
+
+    assert speculating.speculation is not None
+    assert speculating.speculation.enabled
+    assert plain.speculation is None
+
+
+def test_the_peak_of_the_native_route_counts_tokens(tmp_path: Path) -> None:
+    path = tmp_path / "bench.jsonl"
+    path.write_text(json.dumps(_result(max_output_tokens_per_s=500.0)) + "\n")
+
+    (run,) = importers.read(path)
+
+    assert run.measurements[0].extra["max_output_tokens_per_s"] == 500.0
+    assert "PEAK_COUNTS_CHUNKS" not in _codes(run)

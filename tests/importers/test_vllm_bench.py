@@ -30,7 +30,7 @@ def test_counters_percentages_and_positions_are_read() -> None:
     assert cell.extra["position_1_acceptance_rate"] == 0.5
     assert run.speculation is not None
     assert (run.speculation.num_steps, run.speculation.num_draft_tokens) == (3, 4)
-    assert run.findings == ()
+    assert [finding.code for finding in run.findings] == ["PEAK_COUNTS_CHUNKS"]
 
 
 def test_appended_lines_are_one_run_each_and_details_become_rows() -> None:
@@ -127,10 +127,14 @@ def test_the_peak_of_a_speculating_server_is_no_throughput(shared_data: Path) ->
     (run,) = importers.read(shared_data / "cases" / "data" / "C63.vllm_bench_spec_truncated.txt")
 
     (cell,) = run.measurements
-    assert cell.extra["Peak output token throughput (tok/s)"] == 122.0
+    assert cell.extra["max_output_chunks_per_s"] == 122.0
+    assert "Peak output token throughput (tok/s)" not in cell.extra
     assert cell.output_throughput_tok_s is not None
     assert cell.output_throughput_tok_s > 370
-    assert cell.accept_length is None
+    assert cell.accept_length == pytest.approx(3.49, rel=0.01)
+    assert run.speculation is not None
+    assert run.speculation.num_steps == 8
+    assert [finding.code for finding in run.findings] == ["PEAK_COUNTS_CHUNKS", "ACCEPT_LENGTH_FROM_RATE"]
     assert cell.itl_ms is not None
     assert cell.tpot_ms is not None
     assert (cell.itl_ms.mean_ms or 0) / (cell.tpot_ms.mean_ms or 1) == pytest.approx(3.46, rel=0.01)

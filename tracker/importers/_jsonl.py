@@ -199,6 +199,14 @@ def _closed(text: str) -> str:
     return text[:keep] + keep_closers
 
 
+def first_object(head: bytes) -> Mapping[str, Any] | None:
+    """Return the first JSON object of a file's head, that of a list of objects too; None when there is none."""
+    value = first_value(head)
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return value if isinstance(value, dict) else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One JSON value of a JSON Lines file, or what stands in its place."""
@@ -276,17 +284,44 @@ class Objects:
     """What a truncated file lacks, in words."""
 
 
+def cut_document(path: Path) -> InputError | None:
+    """Return the error for a document over several lines that ends too early; None when the file is something else."""
+    text = _source.read_document(path)
+    first, _, rest = text.lstrip().partition(b"\n")
+    if (
+        first[:1] not in (b"{", b"[")
+        or not rest.strip()
+        or _is_json(first)
+        or not _closed(text.decode(errors="replace"))
+    ):
+        return None
+    keys = _KEY.findall(text)
+    after = f' after "{keys[-1].decode()}"' if keys else ""
+    return InputError(f"the document is cut{after}", where=str(path), hint="Copy it again, or run the benchmark again.")
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
+
+
 def objects(path: Path) -> Objects:
     """Return the objects of a file that is one JSON document, a list of objects, or one object a line.
 
     Raises:
-        InputError: The file is no JSON, or holds something else than objects.
+        InputError: The file is no JSON, is cut, or holds something else than objects.
     """
     whole = whole_document(path)
     if whole is not None:
         items = [Entry(line=1, value=item) for item in (whole if isinstance(whole, list) else [whole])]
     else:
-        items = list(entries(path))
+        try:
+            items = list(entries(path))
+        except InputError as damage:
+            raise (cut_document(path) or damage) from damage
     found = []
     cut = None
     for item in items:

@@ -16,6 +16,7 @@ _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?")
 _UNROUNDED_DIGITS = 12
 # Widths of a draft that are looked for where the settings are not known; beyond them every rate fits some width.
 _WIDTHS = range(2, 65)
+_GAPS_FRACTION = 0.03
 # Averages of rounded or windowed values do not meet an identity exactly; half a per cent covers what tools show.
 _SLACK_FRACTION = 0.005
 
@@ -109,6 +110,19 @@ def length_from_positions(positions: Sequence[Reported]) -> Reported:
         value=1 + sum(rate.value for rate in positions),
         half_width=sum(rate.half_width or 0.0 for rate in positions) or None,
     )
+
+
+def drafts_from_gaps(rate: Reported, *, itl_ms: float, tpot_ms: float) -> int | None:
+    """Return the drafts a step that a printed rate and the gaps between chunks agree on; None unless one number fits.
+
+    Each chunk carries one verify step, so ITL over TPOT is the accept length within 3 % (C59), and 1 + drafts x rate
+    is it as well.
+    """
+    if rate.value <= 0 or tpot_ms <= 0:
+        return None
+    low, high = ((itl_ms / tpot_ms * (1 + error) - 1) / rate.value for error in (-_GAPS_FRACTION, _GAPS_FRACTION))
+    fitting = range(max(1, math.ceil(low)), math.floor(high) + 1) if high < _WIDTHS.stop else range(0)
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def read_rate(

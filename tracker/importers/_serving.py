@@ -5,12 +5,14 @@ SGLang's benchmarks over a grid of cases share how their lines become runs.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tracker.domain.finding import Finding
 from tracker.domain.measurement import Latency, Measurement, RequestRow
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
@@ -87,11 +89,36 @@ def require(fields: _jsonl.Fields, keys: Iterable[str], tool: str) -> None:
 
 
 def latency(fields: _jsonl.Fields, quantity: str) -> Latency | None:
-    """Return the summary of one latency; None when the result has none of it."""
+    """Return the summary of one latency; None when the result has none of it.
+
+    The tools average an empty list to 0: no request was answered, or none had a second token or chunk.
+    """
     values = {statistic: fields.number(f"{statistic}_{quantity}_ms") for statistic in ("mean", "median", "p90", "p99")}
-    if all(value is None for value in values.values()):
+    if all(value is None for value in values.values()) or values["mean"] == 0:
         return None
     return Latency(mean_ms=values["mean"], median_ms=values["median"], p90_ms=values["p90"], p99_ms=values["p99"])
+
+
+def with_peak(cell: Measurement, name: str, *, counts_chunks: bool) -> tuple[Measurement, tuple[Finding, ...]]:
+    """Return the cell with a peak of chunks called so, and a finding; both as they were where it counts tokens.
+
+    Args:
+        cell: The measurement with the peak under its own name.
+        name: That name.
+        counts_chunks: Whether the tool is known to count chunks here; a peak below the mean shows it too.
+    """
+    peak, mean = cell.extra.get(name), cell.output_throughput_tok_s
+    if peak is None or not (counts_chunks or (mean is not None and peak < mean)):
+        return cell, ()
+    extra = {key: value for key, value in cell.extra.items() if key != name} | {"max_output_chunks_per_s": peak}
+    beside = "" if mean is None else f" beside a mean of {mean:g} tok/s"
+    finding = Finding(
+        code="PEAK_COUNTS_CHUNKS",
+        severity="info",
+        message=f"The printed peak throughput of {peak:g}{beside} counts chunks, each of which carries several tokens "
+        "under speculation; it is no maximum of tokens.",
+    )
+    return dataclasses.replace(cell, extra=extra), (finding,)
 
 
 def workload(fields: _jsonl.Fields, cell: Measurement) -> Workload:

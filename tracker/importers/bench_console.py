@@ -5,6 +5,7 @@ Peak throughput and ITL count chunks, not tokens, once the server speculates.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +13,10 @@ from pathlib import Path
 
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Latency, Measurement, Reported
+from tracker.domain.server import Speculation
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
-from tracker.importers import _identities, _normalise, _source, sglang_bench_serving
+from tracker.importers import _identities, _normalise, _serving, _source, _spec_block, sglang_bench_serving
 from tracker.importers.base import ImportedRun
 
 _TITLE = re.compile(r"=+ (Offline Throughput |Serving )?Benchmark Result =+")
@@ -45,6 +47,7 @@ _LABELS = {
 }
 # SGLang printed `Max reqeuest concurrency` for years.
 _CONCURRENCY = re.compile(r"maxi?m?u?m? req\w+ concurrency")
+_PEAK = "Peak output token throughput (tok/s)"
 _EXTRA = re.compile(
     r"(request|input token|total token|peak output token) throughput.*|peak concurrent requests|concurrency"
 )
@@ -145,19 +148,56 @@ def _run(table: _Table, row: int | None) -> ImportedRun:
     named = {_LABELS.get(label.lower()): value for label, value in table.values.items()}
     values = {key: value for key, value in named.items() if key is not None}
     concurrency = next((value for label, value in table.values.items() if _CONCURRENCY.fullmatch(label.lower())), None)
-    cell = _measurement(values, concurrency, table)
+    # vLLM prints a rate and no backend, and counts chunks; SGLang prints its backend.
+    chunks = "rate_pct" in values or (
+        values.get("backend", "").startswith("sglang-oai") and "cumulative_length" in values
+    )
+    cell, peak = _serving.with_peak(_measurement(values, concurrency, table), _PEAK, counts_chunks=chunks)
     positions = [table.positions[index].value for index in sorted(table.positions)]
     findings: list[Finding] = list(_identities.check(cell, position_rates=positions or None))
     if "cumulative_length" in values:
         findings.append(sglang_bench_serving.CUMULATIVE)
+    findings += peak
+    cell, spec, derived = _with_drafts(cell, len(positions))
+    findings += derived
     return ImportedRun(
         row=row,
         measurements=(cell,),
         workload=_workload(values, cell),
+        speculation=spec,
         engine=None if "backend" not in values else values["backend"].split("-")[0],
         findings=_identities.merge(findings),
         missing=None if table.ended else f"the printed result ends after `{table.last_label}`",
     )
+
+
+def _with_drafts(cell: Measurement, positions: int) -> tuple[Measurement, Speculation | None, tuple[Finding, ...]]:
+    """Return the cell, what it says about the drafts, and a finding where its accept length had to be derived."""
+    steps, proposed = cell.verify_steps, cell.proposed_drafts
+    if steps and proposed and proposed % steps == 0:
+        return cell, _drafting(proposed // steps), ()
+    if positions:
+        return cell, _drafting(positions), ()
+    rate, gaps, itl, tpot = cell.reported_accept_rate, None, cell.itl_ms, cell.tpot_ms
+    if rate is not None and cell.accept_length is None and itl is not None and tpot is not None:
+        gaps = _normalise.drafts_from_gaps(rate, itl_ms=itl.mean_ms or 0.0, tpot_ms=tpot.mean_ms or 0.0)
+    if rate is None or gaps is None:
+        return cell, _spec_block.seen((cell,)) or (None if rate is None else Speculation(enabled=True)), ()
+    width = None if rate.half_width is None else gaps * rate.half_width
+    length = Reported(value=1 + gaps * rate.value, half_width=width)
+    finding = Finding(
+        code="ACCEPT_LENGTH_FROM_RATE",
+        severity="info",
+        message=f"No accept length is printed. A rate of {rate.value:.2%} and ITL over TPOT agree on {gaps} drafts a "
+        f"step, so that it is 1 + {gaps} x {rate.value:.4f} = {length.value:.2f}.",
+        fix="Save the console up to its end, or give the server's log or counters.",
+        confidence="medium",
+    )
+    return dataclasses.replace(cell, reported_accept_length=length), _drafting(gaps), (finding,)
+
+
+def _drafting(drafts: int) -> Speculation:
+    return Speculation(enabled=True, num_steps=drafts, num_draft_tokens=drafts + 1)
 
 
 def _measurement(values: Mapping[str, str], concurrency: str | None, table: _Table) -> Measurement:
@@ -186,8 +226,9 @@ def _measurement(values: Mapping[str, str], concurrency: str | None, table: _Tab
 
 
 def _latency(table: _Table, quantity: str) -> Latency | None:
+    """Return one latency; the tools print 0 where no request had one."""
     values = table.latencies.get(quantity)
-    return None if values is None else Latency(**values)
+    return None if values is None or values.get("mean_ms") == 0 else Latency(**values)
 
 
 def _count(text: str | None) -> int | None:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from tracker.domain.finding import Finding
 from tracker.domain.measurement import Measurement
-from tracker.errors import InputError
-from tracker.importers import _identities, _jsonl, _normalise, _serving
+from tracker.importers import _identities, _jsonl, _normalise, _serving, _spec_block
 from tracker.importers.base import ImportedRun
 
 _OWN_KEYS = frozenset({"backend", "dataset_name", "duration", "completed", "total_output_tokens"})
@@ -29,6 +28,7 @@ _EXTRA = (
     "request_goodput",
     "slo_attainment",
 )
+_PEAK = "max_output_tokens_per_s"
 _TAGS = ("tag", "backend", "dataset_name")
 CUMULATIVE = Finding(
     code="ACCEPT_LENGTH_CUMULATIVE",
@@ -47,8 +47,8 @@ class SglangBenchServing:
 
     def sniff(self, path: Path, head: bytes) -> bool:
         """Return whether the first object has the fields of this benchmark."""
-        value = _jsonl.first_value(head)
-        return isinstance(value, dict) and value.keys() >= _OWN_KEYS and not value.keys() & _OTHERS_KEYS
+        value = _jsonl.first_object(head)
+        return value is not None and value.keys() >= _OWN_KEYS and not value.keys() & _OTHERS_KEYS
 
     def read(self, path: Path) -> tuple[ImportedRun, ...]:
         """Return the runs of the file, in its order.
@@ -56,31 +56,15 @@ class SglangBenchServing:
         Raises:
             InputError: No run in it is whole, or a line is damaged.
         """
-        found: list[_jsonl.Fields] = []
-        cut = None
-        for entry in _jsonl.entries(path):
-            where = f"{path}:{entry.line}"
-            if entry.cut is not None:
-                cut = entry.cut
-            elif isinstance(entry.value, dict) and "duration" in entry.value:
-                found.append(_jsonl.Fields(data=entry.value, where=where))
-            else:
-                raise InputError(
-                    "this line is no bench_serving result (no `duration`)", where=where, hint="Remove that line."
-                )
-        if not found:
-            raise InputError(
-                "no run in it is whole" + (f": {cut}" if cut else ""),
-                where=str(path),
-                hint="bench_serving writes a line when it ends.",
-            )
-        single = len(found) == 1
-        return tuple(_run(fields, None if single else row, cut) for row, fields in enumerate(found))
+        return _serving.runs(path, _run, hint="bench_serving writes a line when it ends.")
 
 
 def _run(fields: _jsonl.Fields, row: int | None, cut: str | None) -> ImportedRun:
     """Return one run."""
-    cell = _measurement(fields)
+    _serving.require(fields, ("duration",), "bench_serving")
+    # The native route counts the tokens of each chunk; the OpenAI routes count chunks (PR 33193).
+    chunks = (fields.text("backend") or "").startswith("sglang-oai") and fields.number("accept_length") is not None
+    cell, peak = _serving.with_peak(_measurement(fields), _PEAK, counts_chunks=chunks)
     findings = list(_identities.check(cell, num_steps=_num_steps(fields)))
     if cell.reported_accept_length is not None:
         findings.append(CUMULATIVE)
@@ -92,9 +76,10 @@ def _run(fields: _jsonl.Fields, row: int | None, cut: str | None) -> ImportedRun
         requests=_serving.requests(fields, cell.concurrency),
         workload=_serving.workload(fields, cell),
         server_info=info if isinstance(info, dict) and info else None,
+        speculation=_spec_block.seen((cell,)),
         engine="sglang" if (fields.text("backend") or "").startswith("sglang") else fields.text("backend"),
         tags={key: text for key in _TAGS if (text := fields.text(key)) is not None},
-        findings=_identities.merge(findings),
+        findings=(*_identities.merge(findings), *peak),
         missing=cut,
     )
 
@@ -107,7 +92,7 @@ def _measurement(fields: _jsonl.Fields) -> Measurement:
         output_tokens=fields.count("total_output_tokens"),
         wall_s=fields.number("duration"),
         reported_throughput_tok_s=_normalise.from_json(fields.number("output_throughput")),
-        reported_accept_length=_normalise.from_json(fields.number("accept_length")),
+        reported_accept_length=_normalise.from_json(fields.number("accept_length") or None),
         ttft_ms=_serving.latency(fields, "ttft"),
         tpot_ms=_serving.latency(fields, "tpot"),
         itl_ms=_serving.latency(fields, "itl"),

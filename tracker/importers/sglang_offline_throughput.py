@@ -20,8 +20,8 @@ class SglangOfflineThroughput:
 
     def sniff(self, path: Path, head: bytes) -> bool:
         """Return whether the first object has the fields of this benchmark."""
-        value = _jsonl.first_value(head)
-        return isinstance(value, dict) and value.keys() >= _OWN_KEYS
+        value = _jsonl.first_object(head)
+        return value is not None and value.keys() >= _OWN_KEYS
 
     def read(self, path: Path) -> tuple[ImportedRun, ...]:
         """Return the runs of the file, in its order.

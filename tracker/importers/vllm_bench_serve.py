@@ -24,6 +24,7 @@ _EXTRA = (
     "max_output_tokens_per_s",
     "max_concurrent_requests",
 )
+_PEAK = "max_output_tokens_per_s"
 _TAGS = ("label", "backend", "endpoint_type", "tokenizer_id", "date")
 
 
@@ -35,8 +36,8 @@ class VllmBenchServe:
 
     def sniff(self, path: Path, head: bytes) -> bool:
         """Return whether the first object has the fields of this benchmark."""
-        value = _jsonl.first_value(head)
-        return isinstance(value, dict) and value.keys() >= _OWN_KEYS
+        value = _jsonl.first_object(head)
+        return value is not None and value.keys() >= _OWN_KEYS
 
     def read(self, path: Path) -> tuple[ImportedRun, ...]:
         """Return the runs of the file, in its order.
@@ -51,7 +52,8 @@ def _run(fields: _jsonl.Fields, row: int | None, cut: str | None) -> ImportedRun
     """Return one run."""
     _serving.require(fields, ("duration",), "vllm bench serve")
     spec = _speculation(fields)
-    cell = _measurement(fields)
+    speculates = bool(fields.count("spec_decode_num_drafts"))
+    cell, peak = _serving.with_peak(_measurement(fields), _PEAK, counts_chunks=speculates)
     findings = _identities.check(
         cell,
         num_steps=None if spec is None else spec.num_steps,
@@ -68,7 +70,7 @@ def _run(fields: _jsonl.Fields, row: int | None, cut: str | None) -> ImportedRun
         speculation=spec,
         target=None if model is None else Checkpoint(name=model.rsplit("/", 1)[-1], path=model),
         tags={key: text for key in _TAGS if (text := fields.text(key)) is not None},
-        findings=(*findings, *_rate_finding(cell, fields)),
+        findings=(*findings, *_rate_finding(cell, fields), *peak),
         missing=cut,
     )
 
@@ -101,7 +103,8 @@ def _measurement(fields: _jsonl.Fields) -> Measurement:
         accepted_drafts=fields.count("spec_decode_accepted_tokens"),
         proposed_drafts=fields.count("spec_decode_draft_tokens"),
         reported_throughput_tok_s=_normalise.from_json(fields.number("output_throughput")),
-        reported_accept_length=_normalise.from_json(fields.number("spec_decode_acceptance_length")),
+        # 0 where nothing was drafted: an accept length holds at least the bonus token.
+        reported_accept_length=_normalise.from_json(fields.number("spec_decode_acceptance_length") or None),
         reported_accept_rate=rate,
         accept_rate_convention=None if rate is None else "accepted_over_proposed",
         ttft_ms=_serving.latency(fields, "ttft"),
