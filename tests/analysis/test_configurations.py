@@ -56,6 +56,36 @@ def test_flags_that_touch_speed_and_differ_are_part_of_the_configuration() -> No
     assert found["c"].label == "no speculation"
 
 
+def test_what_wraps_or_pins_a_server_is_part_of_its_configuration() -> None:
+    def swept(prefix: str, **more: str) -> dict[str, str]:
+        return {"sweep.launch_prefix": prefix, "sweep.launcher": "local", **more}
+
+    pinned = swept("numactl --cpunodebind=0")
+    wrapped = swept("none", **{"sweep.launcher": "template", "sweep.template": "srun --cpu-bind=cores {argv}"})
+
+    found = configurations(
+        [
+            run("plain", spec=CHAIN, tags=swept("none")),
+            run("plain again", spec=CHAIN, tags=swept("none")),
+            run("pinned", spec=CHAIN, tags=pinned),
+            run("wrapped", spec=CHAIN, tags=wrapped),
+            run("baseline", tags=pinned),
+        ]
+    )
+
+    assert found["plain"] == found["plain again"]
+    assert len({found[name].label for name in ("plain", "pinned", "wrapped")}) == 3
+    assert "launch prefix numactl --cpunodebind=0" in found["pinned"].label
+    assert "launcher srun --cpu-bind=cores {argv}" in found["wrapped"].label
+    assert found["baseline"].label == "no speculation"
+
+
+def test_how_a_server_was_launched_is_left_out_where_only_one_way_is_known() -> None:
+    found = labels(run("typed", spec=CHAIN), run("swept", spec=CHAIN, tags={"sweep.launch_prefix": "nice"}))
+
+    assert set(found.values()) == {"EAGLE3 3-1-4"}
+
+
 def test_what_one_run_did_not_record_is_said_where_labels_would_collide() -> None:
     found = labels(
         run("a", spec=CHAIN, cuda_graph=True),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tracker.analysis.results import Configuration
 from tracker.domain.record import RunRecord, StoredRun
@@ -42,15 +43,20 @@ SPEED_FLAGS = (
 )
 
 
-def configurations(runs: Sequence[StoredRun]) -> dict[str, Configuration]:
+def configurations(runs: Sequence[StoredRun], *, by_launch: bool = True) -> dict[str, Configuration]:
     """Return each run's configuration by run id; equal configurations are equal values with one label.
 
     Runs that say nothing about speculation are left out.
+
+    Args:
+        runs: Benchmarks.
+        by_launch: Whether servers that were pinned or wrapped in another way are configurations of their own: they are
+            no repeats of one another.
     """
     bare = {run.run_id: _bare(run.record) for run in runs if speculates(run.record) is not None}
     by_id = {run.run_id: run.record for run in runs}
     flags = {
-        kind: _differing([by_id[run_id] for run_id, found in bare.items() if found.speculative is kind])
+        kind: _differing([by_id[run_id] for run_id, found in bare.items() if found.speculative is kind], by_launch)
         for kind in (True, False)
     }
     graphs = {
@@ -107,21 +113,32 @@ def _bare(record: RunRecord) -> Configuration:
     )
 
 
-def _differing(records: Sequence[RunRecord]) -> tuple[str, ...]:
-    servers = [record.server for record in records if record.server is not None]
+def _differing(records: Sequence[RunRecord], by_launch: bool) -> tuple[str, ...]:
+    names = (*SPEED_FLAGS, *_LAUNCH) if by_launch else SPEED_FLAGS
     found = []
-    for name in SPEED_FLAGS:
-        values = {str(value) for value in (server.get(name) for server in servers) if value is not None}
+    for name in names:
+        values = {str(value) for value in (_value(record, name) for record in records) if value is not None}
         if len(values) > 1:
             found.append(name)
     return tuple(found)
 
 
 def _flag_values(record: RunRecord, names: tuple[str, ...]) -> Mapping[str, str]:
-    if record.server is None:
-        return {}
-    values = {name: record.server.get(name) for name in names}
+    values = {name: _value(record, name) for name in names}
     return {name: str(value) for name, value in values.items() if value is not None}
+
+
+def _value(record: RunRecord, name: str) -> Any:
+    if name in _LAUNCH:
+        return _LAUNCH[name](record.tags)
+    return None if record.server is None else record.server.get(name)
+
+
+# What stands before or around the server's program, as a sweep tags it.
+_LAUNCH: Mapping[str, Callable[[Mapping[str, str]], str | None]] = {
+    "launch_prefix": lambda tags: tags.get("sweep.launch_prefix"),
+    "launcher": lambda tags: tags.get("sweep.template") or tags.get("sweep.launcher"),
+}
 
 
 def _key(found: Configuration) -> tuple[object, ...]:

@@ -106,7 +106,8 @@ def _without_superseded(runs: Sequence[StoredRun]) -> list[StoredRun]:
 
 
 def _all_series(runs: Sequence[StoredRun]) -> Iterable[_Series]:
-    found = configurations(runs)
+    # A night on which servers were pinned otherwise belongs to the history, which names it beside a jump.
+    found = configurations(runs, by_launch=False)
     entries: dict[tuple[object, ...], list[_Entry]] = defaultdict(list)
     for run in runs:
         for cell in run.record.pooled():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -58,6 +58,8 @@ class Unmeasured:
     """Its drafter, under the name that measured runs carry."""
     training: Training | None = None
     """Data of the drafter."""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    """What its record will say about how it was launched."""
 
     def __post_init__(self) -> None:
         """Refuse a price that gives no gain per GPU-hour.
@@ -250,6 +252,7 @@ def _as_run(item: Unmeasured) -> StoredRun:
         speculation=item.speculation,
         server=item.server,
         cuda_graph=item.cuda_graph,
+        tags=item.tags,
         provenance=Provenance(logged_at=datetime.max.replace(tzinfo=UTC), tracker_version=""),
     )
     return StoredRun(run_id=_key(item), record=record)

@@ -12,6 +12,7 @@ from tracker.analysis.next_configuration import NextConfiguration, Unmeasured, n
 from tracker.domain.estimate import Estimate
 from tracker.domain.record import RunRecord, StoredRun
 from tracker.domain.server import Speculation
+from tracker.workflows.sweep_argv import launcher_tags
 from tracker.workflows.sweep_check import Checked
 from tracker.workflows.sweep_estimate import hours_of_one
 from tracker.workflows.sweep_history import kept_records
@@ -98,4 +99,5 @@ def _unmeasured(item: Checked, plan: SweepPlan, hours: float) -> Unmeasured:
         cuda_graph=None if item.config is None else engines.cuda_graph(item.config),
         drafter=drafter_of(item.arm, plan),
         training=training_of(item.arm, plan),
+        tags=launcher_tags(plan.table),
     )

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracker.domain.redaction import redact_argv
+from tracker.domain.redaction import clean_text, redact_argv
 from tracker.engines import engines
 from tracker.errors import InputError
-from tracker.workflows.sweep_tables import ServerTable, Words
+from tracker.workflows.sweep_tables import ServerTable, SweepTable, Words
 
 SHAPE_HINT = 'Write e.g. shape = "3-1-4".'
 
@@ -40,6 +40,17 @@ def launch_prefix(launch: tuple[str, ...]) -> str | None:
     spans = (engine.launch_span(launch) for engine in engines())
     span = next((span for span in spans if span is not None), None)
     return None if span is None else " ".join(redact_argv(launch[: span[0]])) or "none"
+
+
+def launcher_tags(table: SweepTable) -> dict[str, str]:
+    """Return how servers are started: what pins or wraps them changes their speed and is no flag of theirs."""
+    prefix = launch_prefix(split_words(table.launch))
+    wrapped = None if table.launcher == "local" else table.template
+    return {
+        "sweep.launcher": table.launcher,
+        **({} if prefix is None else {"sweep.launch_prefix": prefix}),
+        **({} if wrapped is None else {"sweep.template": clean_text(wrapped)}),
+    }
 
 
 def model_words(launch: tuple[str, ...], target: str) -> tuple[str, ...]:

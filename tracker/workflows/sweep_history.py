@@ -12,7 +12,7 @@ from tracker.domain.record import RunRecord
 from tracker.errors import InputError, StoreError
 from tracker.store.codec import decode_record, encode_record
 from tracker.workflows.files import write_all
-from tracker.workflows.sweep_plan import Arm
+from tracker.workflows.sweep_plan import CONFIGURATION_TAG, Arm
 
 RECORDS_FOLDER = "records"
 
@@ -70,14 +70,19 @@ class History:
     """Log step times of servers of one configuration at one load, at least two each."""
 
 
-def history_of(records: Iterable[RunRecord], arms: Iterable[Arm]) -> History:
-    """Return what records of this sweep say, in the order in which they were measured."""
-    keys = {arm.name: arm.configuration for arm in arms}
+def history_of(records: Iterable[RunRecord], baseline_arm: Arm | None) -> History:
+    """Return what records of this sweep say, in the order in which they were measured.
+
+    A baseline that ran with other flags than today's, before campaign.toml was edited, says nothing about today's.
+    """
+    plain = None if baseline_arm is None else baseline_arm.configuration
     baseline: dict[int, float] = {}
     ratios: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     steps: dict[tuple[str, int], list[float]] = defaultdict(list)
     for record in records:
-        key = keys.get(record.name)
+        key = record.tags.get(CONFIGURATION_TAG)
+        if record.role == "baseline" and key != plain:
+            continue
         for streams, speed in _speeds(record).items():
             step = speed.step
             if record.role == "baseline":

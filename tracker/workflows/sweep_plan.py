@@ -20,6 +20,7 @@ from tracker.workflows.sweep_argv import engine_of, model_words, speculative_wor
 from tracker.workflows.sweep_tables import ServerTable, SweepTable, read_table
 from tracker.workflows.sweep_workload import read_bench
 
+CONFIGURATION_TAG = "sweep.configuration"
 AXES = ("drafter", "algorithm", "shape", "simulated_accept_length", "flags")
 
 
@@ -44,14 +45,17 @@ class Arm:
     process: int = 1
     """Which start of this configuration it is."""
     configuration: str = ""
-    """Identity of its flags without the drafter and without forced acceptance: such servers share a step time."""
+    """Identity of its flags and of what pins or wraps it, without the drafter and without forced acceptance: servers of
+    one share a step time."""
+    template: str | None = None
+    """What its command is wrapped in; None for a server started by itself."""
 
     @property
     def tags(self) -> dict[str, str]:
         """Return what its record is tagged with."""
         length = self.simulated_accept_length
         simulated = {} if length is None else {"sweep.simulated_accept_length": f"{length:g}"}
-        return {"sweep.process": str(self.process), **simulated}
+        return {"sweep.process": str(self.process), CONFIGURATION_TAG: self.configuration, **simulated}
 
     def command(self, *, host: str, port: int) -> tuple[str, ...]:
         """Return the whole command."""
@@ -71,6 +75,7 @@ class Arm:
             # Only where used: a sweep that was begun before these could be written goes on.
             **({} if plan.chat_template is None else {"chat_template": plan.chat_template.digest}),
             **({} if plan.thinking is None else {"thinking": plan.thinking}),
+            **({} if self.template is None else {"template": self.template}),
         }
         return hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()[:24]
 
@@ -198,6 +203,7 @@ def _arm(entry: ServerTable, table: SweepTable, campaign: CampaignFile, where: s
         simulated_accept_length=length,
         process=process,
         configuration=_configuration(entry, table, where),
+        template=_template(table),
     )
     return arm, entry.name is not None
 
@@ -206,8 +212,16 @@ def _configuration(entry: ServerTable, table: SweepTable, where: str) -> str:
     real = replace(entry, simulated_accept_length=None)
     spoken = speculative_words(real, None, engine_of(split_words(table.launch)), where)
     variables = {**table.environment, **entry.environment}
-    what = [_argv(table, (*spoken.flags, *split_words(entry.flags))), sorted(variables.items())]
+    return _digest(table, _argv(table, (*spoken.flags, *split_words(entry.flags))), variables)
+
+
+def _digest(table: SweepTable, argv: tuple[str, ...], variables: Mapping[str, str]) -> str:
+    what = [argv, sorted(variables.items()), table.launcher, _template(table)]
     return hashlib.sha256(msgspec.json.encode(what)).hexdigest()[:24]
+
+
+def _template(table: SweepTable) -> str | None:
+    return table.template if table.launcher == "template" else None
 
 
 def _named(arms: Iterator[tuple[Arm, bool]]) -> Iterator[Arm]:
@@ -247,11 +261,14 @@ def _baseline(table: SweepTable) -> Arm | None:
     baseline = table.baseline
     if baseline is None:
         return None
+    argv, variables = _argv(table, split_words(baseline.flags)), {**table.environment, **baseline.environment}
     return Arm(
         name=baseline.name,
-        argv=_argv(table, split_words(baseline.flags)),
-        environment={**table.environment, **baseline.environment},
+        argv=argv,
+        environment=variables,
         drafter=None,
         is_baseline=True,
         allow=baseline.allow,
+        configuration=_digest(table, argv, variables),
+        template=_template(table),
     )

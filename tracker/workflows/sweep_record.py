@@ -24,7 +24,7 @@ from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.files import write_all
 from tracker.workflows.server_sources import ServerFacts
 from tracker.workflows.session import Session
-from tracker.workflows.sweep_argv import launch_prefix, split_words
+from tracker.workflows.sweep_argv import launcher_tags
 from tracker.workflows.sweep_check import as_intended, config_of
 from tracker.workflows.sweep_models import filled, local_folder, training_beside
 from tracker.workflows.sweep_plan import Arm, SweepPlan
@@ -110,7 +110,7 @@ def to_logged(
         drafter=None if drafter is None else str(drafter),
         target=None if target is None else str(target),
         note=outcome.note,
-        tags={**outcome.tags, **_launcher_tags(plan)},
+        tags={**outcome.tags, **launcher_tags(plan.table)},
         server=_server_facts(outcome),
         campaign=plan.campaign,
         attachments=tuple(Attachment(name=f"server/{name}", content=content) for name, content in files.items()),
@@ -169,17 +169,6 @@ def _server_facts(outcome: Outcome) -> ServerFacts:
     if launched is not None:
         configs.append(("argv", launched))
     return ServerFacts(configs=tuple(configs), model_path=model_path)
-
-
-def _launcher_tags(plan: SweepPlan) -> dict[str, str]:
-    """Return how servers were started: what pins or wraps them changes their speed and is no flag of theirs."""
-    table = plan.table
-    prefix = launch_prefix(split_words(table.launch))
-    tags = {} if prefix is None else {"sweep.launch_prefix": prefix}
-    if table.launcher == "local":
-        return tags
-    template = {} if table.template is None else {"sweep.template": clean_text(table.template)}
-    return {**tags, "sweep.launcher": table.launcher, **template}
 
 
 def _merged(seen: Hardware | None, declared: Hardware | None) -> Hardware | None:

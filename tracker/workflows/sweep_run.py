@@ -239,7 +239,7 @@ class SweepRun:
         with interrupts_held():
             from tracker.workflows.sweep_stopping import cannot_win  # scipy, which a sweep of everything does not need
 
-        history = history_of(kept_records(self._options.out), self._plan.arms)
+        history = history_of(kept_records(self._options.out), self._plan.baseline)
         if segment is not None:
             history = dataclasses.replace(history, baseline=segment.last_throughput())
         planned = [load.concurrency for load in bench.loads if load.concurrency is not None]
