@@ -269,7 +269,9 @@ def old_database(tmp_path: Path) -> Path:
 def test_an_older_database_is_refused_with_advice_and_not_touched(old_database: Path) -> None:
     before = old_database.read_bytes()
 
-    with pytest.raises(StoreError, match=r"made by an older MLflow.*cp .*mlflow db upgrade sqlite:///") as caught:
+    with pytest.raises(
+        StoreError, match=r"made by an older MLflow.*doctor --migrate --tracking-uri sqlite:///"
+    ) as caught:
         open_store(sqlite_uri(old_database), environ={}).experiments()
 
     assert caught.value.where == str(old_database)
@@ -282,6 +284,8 @@ def test_an_older_database_is_migrated_when_asked_by_name_and_a_backup_is_kept(
     backup = upgrade_sqlite(old_database)
 
     assert revision_of(backup) == OLD_REVISION
+    with pytest.raises(StoreError, match="nothing to migrate: the database is current"):
+        upgrade_sqlite(old_database)
     store = open_store(sqlite_uri(old_database), environ={})
     assert store.load(store.save(make_run())).record == make_run().record
 

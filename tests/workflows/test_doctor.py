@@ -12,6 +12,7 @@ import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,17 @@ from aiosmtpd.controller import Controller
 from tests.fixtures_mlflow import free_port
 from tests.store import samples
 from tests.store.gateway import Gateway, running
+from tests.store.test_open import old_database
 from tests.store.test_tls_and_proxies import authority
 from tracker.cli.main import main
 from tracker.store import Spool, open_store, put_campaign
 from tracker.store.mlflow_open import configure_mlflow
+from tracker.workflows import doctor
 from tracker.workflows.doctor import examine
 from tracker.workflows.doctor_host import Check
 from tracker.workflows.session import Session
+
+__all__ = ["old_database"]
 
 configure_mlflow(os.environ)
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -299,6 +304,66 @@ def test_a_store_that_could_not_be_made_is_a_problem_before_its_first_use(read_o
     assert "TRACKER_DATA_DIR" in str(check.fix)
 
 
+def test_a_new_store_on_a_disk_without_space_for_it_is_a_problem_before_its_first_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "NEW_DATABASE_BYTES", shutil.disk_usage(tmp_path).total)
+
+    check = checks_of(tmp_path / "new")["store"]
+
+    assert (check.state, "is full" in check.message) == ("problem", True)
+    assert "Free some space" in str(check.fix)
+
+
+def test_a_folder_that_cannot_be_looked_into_is_a_problem_for_store_and_spool(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    checks = checks_of(tmp_path / "file" / ("long" * 100))
+
+    assert (checks["store"].state, checks["spool"].state) == ("problem", "problem")
+    assert "cannot be created" in checks["store"].message
+
+
+def test_a_machine_without_mlflow_is_told_where_its_runs_wait_and_the_rest_is_looked_at(
+    found: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = metadata.version
+
+    def without(name: str) -> str:
+        if name == "mlflow":
+            raise metadata.PackageNotFoundError(name)
+        return known(name)
+
+    monkeypatch.setattr(metadata, "version", without)
+
+    checks = found()
+
+    assert {topic for topic, check in checks.items() if check.state == "problem"} == {"versions", "store"}
+    assert "tracker sync SPOOL" in str(checks["store"].fix)
+
+
+@pytest.mark.slow
+def test_a_store_of_an_older_mlflow_is_migrated_when_asked_to_and_only_then(
+    old_database: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRACKER_DATA_DIR", str(old_database.parent))
+
+    def call(*arguments: str) -> tuple[object, str]:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main(["doctor", *arguments])
+        captured = capfd.readouterr()
+        return stop.value.code, captured.out + captured.err
+
+    code, text = call("--tracking-uri", f"sqlite:///{old_database}")
+    assert (code, "fix: Run `tracker doctor --migrate --tracking-uri sqlite:///" in text) == (1, True)
+    code, text = call("--tracking-uri", f"sqlite:///{old_database}", "--migrate")
+    assert (code, "as it was before it is in" in text, "warning" in text.lower()) == (0, True, False)
+    assert len(list(old_database.parent.glob("mlflow.db.backup-*"))) == 1
+    assert call("--migrate", "--tracking-uri", "http://127.0.0.1:9")[0] == 2
+    assert call("--migrate", "--tracking-uri", f"sqlite:///{old_database.parent}/none.db")[0] == 1
+
+
 def test_who_chose_a_store_that_fails_is_told(found: Examine) -> None:
     check = found(MLFLOW_TRACKING_URI="http://127.0.0.1:9")["store"]
 
@@ -319,7 +384,7 @@ def test_waiting_runs_are_a_warning_and_damaged_ones_a_problem(found: Examine, d
 
     spool.set_aside(spool.put(samples.run("damaged")), "cut off")
     check = found()["spool"]
-    assert (check.state, "1 damaged file" in check.message) == ("problem", True)
+    assert (check.state, check.message.endswith("bad: 1")) == ("problem", True)
     assert len(spool.pending()) == 1
 
 

@@ -49,7 +49,7 @@ def prepare_sqlite(path: Path, *, artifact_root: Path) -> None:
             if _state(tables) == "absent":
                 _create_sqlite(path, artifact_root)
                 return
-    _require_current(tables, where=str(path), backup=f"cp '{path}' '{path}.backup'", uri=f"sqlite:///{path}")
+    _require_current(tables, path)
 
 
 def schema_of(path: Path) -> tuple[SchemaState, str | None]:
@@ -68,8 +68,21 @@ def upgrade_sqlite(path: Path) -> Path:
     Only ever called because somebody asked for it by name.
 
     Raises:
-        StoreError: The backup or the migration failed; the database is as before, or the backup holds it.
+        StoreError: It is of no older MLflow; or the backup or the migration failed: then the database is as before, or
+            the backup holds it.
     """
+    with _creation_lock(path.with_name(f"{path.name}.lock"), path):
+        state, revision = schema_of(path)
+        if state != "older":
+            raise StoreError(
+                f"there is nothing to migrate: the database is {state} (revision {revision or 'none'})",
+                where=str(path),
+                hint="`tracker doctor` says how it stands",
+            )
+        return _migrated(path)
+
+
+def _migrated(path: Path) -> Path:
     import sqlalchemy
     from mlflow.store.db.utils import _upgrade_db
 
@@ -135,18 +148,19 @@ def _state(tables: Tables | None) -> SchemaState:
     return "older"
 
 
-def _require_current(tables: Tables | None, *, where: str, backup: str, uri: str) -> None:
+def _require_current(tables: Tables | None, path: Path) -> None:
     """Refuse every schema but the installed MLflow's own.
 
     Raises:
         StoreError: Says what to do.
     """
-    state = _state(tables)
+    where, state = str(path), _state(tables)
     if state == "older":
         raise StoreError(
             "the database was made by an older MLflow, and migrating it would lock that one out",
             where=where,
-            hint=f"Back it up ({backup}), then run `mlflow db upgrade {uri}`, or use the older MLflow",
+            hint=f"Run `tracker doctor --migrate --tracking-uri sqlite:///{path}`, which makes a backup first; or use "
+            "the older MLflow",
         )
     if state == "newer":
         raise StoreError(

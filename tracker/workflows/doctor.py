@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -12,12 +13,14 @@ from tracker.errors import StoreError
 from tracker.store import pending_campaigns, resolve_uri
 from tracker.store.mlflow_open import ResolvedUri, is_server, sqlite_path
 from tracker.store.mlflow_probe import ServerFacts, Trial, ask_server, read_newest_record, try_store
-from tracker.workflows.doctor_host import Check, engines, failed, gpu, mail, versions
+from tracker.workflows.doctor_host import Check, engines, failed, gpu, installed, mail, versions
 from tracker.workflows.session import Session
 
 CLOCK_WARNING_S = 5.0
 CLOCK_PROBLEM_S = 300.0
 OLDEST_MLFLOW = 3
+NEW_DATABASE_BYTES = 2_000_000
+"""More than MLflow's empty tables take (1.0 MB with 3.17)."""
 LOCAL_SCHEMES = ("/", "./", "file:")
 
 
@@ -29,7 +32,12 @@ def examine(session: Session, *, clock: Callable[[], datetime]) -> Iterator[Chec
         clock: Tells the time, UTC; compared with the server's.
     """
     yield from versions()
-    yield from _store(session, clock)
+    if installed("mlflow") is None:
+        message = "MLflow is not installed here, and no store is reached without it; runs wait in the spool"
+        fix = "pip install 'mlflow>=3.17,<4', or copy the spool to where it is and run `tracker sync SPOOL` there"
+        yield Check(topic="store", state="problem", message=message, fix=fix)
+    else:
+        yield from _store(session, clock)
     yield from _spool(session)
     yield mail(session)
     yield from engines(session.environ)
@@ -69,14 +77,19 @@ def _store(session: Session, clock: Callable[[], datetime]) -> Iterator[Check]:
 def _new_store(resolved: ResolvedUri, shown: str) -> Check:
     """Return whether a store that does not exist yet can be made, without making anything."""
     path = sqlite_path(resolved.uri)
-    place = None if path is None else next((item for item in path.parents if item.exists()), None)
-    if place is None or (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+    # Unlike Path.exists, os.access says no instead of failing below a folder that is closed to this user.
+    place = None if path is None else next((item for item in path.parents if os.access(item, os.F_OK)), None)
+    if place is None or not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        why, fix = f"{place} cannot be written", "Make the folder writable for this user"
+    elif shutil.disk_usage(place).free < NEW_DATABASE_BYTES:
+        why, fix = f"the disk of {place} is full", "Free some space"
+    else:
         return Check(topic="store", state="ok", message=f"{shown} is created at its first use")
     return Check(
         topic="store",
         state="problem",
-        message=f"{shown} does not exist yet and cannot be created: {place} cannot be written",
-        fix="Make the folder writable for this user, or name another one in TRACKER_DATA_DIR or --tracking-uri",
+        message=f"{shown} is not there and cannot be created: {why}",
+        fix=f"{fix}, or name another place in TRACKER_DATA_DIR or --tracking-uri",
     )
 
 
@@ -175,14 +188,14 @@ def _spool(session: Session) -> Iterator[Check]:
         yield failed("spool", error)
         return
     if waiting:
-        message = f"{len(waiting)} runs wait in {spool.folder}, the oldest is {waiting[0].name}"
+        message = f"runs wait in {spool.folder}: {len(waiting)}, the oldest is {waiting[0].name}"
         yield Check(topic="spool", state="warning", message=message, fix="Run `tracker sync`")
     if damaged:
-        message = f"{len(damaged)} damaged files were set aside in {spool.folder / 'bad'}"
+        message = f"damaged files were set aside in {spool.folder / 'bad'}: {len(damaged)}"
         fix = "Read the .reason.txt beside each, log its input again, then delete the file"
         yield Check(topic="spool", state="problem", message=message, fix=fix)
     if facts:
-        message = f"the facts of {len(facts)} campaigns wait in {facts[0].parent}"
+        message = f"campaigns' facts wait in {facts[0].parent}: {len(facts)}"
         yield Check(topic="spool", state="warning", message=message, fix="Run `tracker sync`")
     if not waiting and not damaged and not facts:
         yield Check(topic="spool", state="ok", message=f"nothing waits in {spool.folder}, which can be written")

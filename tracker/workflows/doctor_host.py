@@ -36,6 +36,14 @@ class Check:
     """What to do; None when ok."""
 
 
+def installed(name: str) -> str | None:
+    """Return the version of an installed package; None where it is not there."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def failed(topic: str, error: TrackerError) -> Check:
     """Return an error as a problem."""
     where = f"{error.where}: " if error.where else ""
@@ -45,7 +53,7 @@ def failed(topic: str, error: TrackerError) -> Check:
 
 def versions() -> Iterator[Check]:
     """Yield one line with the versions that matter, and one for each package that does not fit."""
-    shown = ", ".join(f"{name} {metadata.version(name)}" for name in ("tracker", "mlflow"))
+    shown = ", ".join(f"{name} {version}" for name in ("tracker", "mlflow") if (version := installed(name)) is not None)
     yield Check(topic="versions", state="ok", message=f"{shown}, Python {platform.python_version()}")
     for text in metadata.requires("tracker") or ():
         try:
@@ -54,7 +62,7 @@ def versions() -> Iterator[Check]:
             continue
         if wanted.marker is not None and not wanted.marker.evaluate({"extra": ""}):
             continue
-        found = _version(wanted.name)
+        found = installed(wanted.name)
         if found is None or not wanted.specifier.contains(found, prereleases=True):
             message = f"tracker needs {wanted.name}{wanted.specifier}; {found or 'none'} is installed"
             fix = f"pip install '{wanted.name}{wanted.specifier}'"
@@ -63,8 +71,8 @@ def versions() -> Iterator[Check]:
 
 def engines(environ: Mapping[str, str]) -> Iterator[Check]:
     """Yield what is installed of the engines and torch; missing is worth a warning only beside a GPU."""
-    found = {name: version for name in ENGINES if (version := _version(name)) is not None}
-    torch = _version("torch")
+    found = {name: version for name in ENGINES if (version := installed(name)) is not None}
+    torch = installed("torch")
     has_driver = shutil.which(DRIVER_TOOL, path=environ.get("PATH")) is not None
     if found:
         yield Check(topic="engine", state="ok", message=", ".join(f"{name} {text}" for name, text in found.items()))
@@ -114,10 +122,3 @@ def mail(session: Session) -> Check:
     except DeliveryError as error:
         return failed("mail", error)
     return Check(topic="mail", state="ok", message=f"from {sender} through {settings.host}:{settings.port}, reached")
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
