@@ -68,6 +68,18 @@ def test_seven_steps_follow_from_three_and_five(cases: list[Case], part: str, bo
     assert np.abs(errors(cases, part)).mean() < bound
 
 
+def test_growth_drawn_towards_the_published_one_errs_less_than_the_line(
+    triples: list[dict[int, MeasuredChain]], cases: list[Case]
+) -> None:
+    line = [
+        (chains[7], predict_chain({steps: chains[steps] for steps in (3, 5)}, 7, DEFAULT_PRIORS, noise_log_sd=0.0))
+        for chains in triples
+    ]
+
+    assert np.abs(errors(cases, "break_even")).mean() < 0.95 * np.abs(errors(line, "break_even")).mean()
+    assert np.abs(errors(cases, "speed")).mean() < 0.85 * np.abs(errors(line, "speed")).mean()
+
+
 @pytest.mark.parametrize("part", ["break_even", "length", "speed"])
 def test_nominal_eighty_per_cent_intervals_cover_seventy_to_ninety(cases: list[Case], part: str) -> None:
     predicted = cases[0][1]

@@ -77,9 +77,10 @@ def test_every_chain_up_to_two_steps_beyond_has_its_bar_at_every_load(load: int)
     assert list(bars) == list(range(1, 9))
     assert {steps for steps, bar in bars.items() if bar.measured} == {2, 4, 6}
     for steps, bar in bars.items():
-        assert bar.break_even.value == pytest.approx(truth(load, steps), rel=1e-6)
-        assert bar.break_even.low < bar.break_even.value < bar.break_even.high
-        assert bar.required["1.3"] == pytest.approx(1.3 * truth(load, steps))
+        # Beyond the measured chains the growth is drawn towards that of published ones.
+        assert bar.break_even.value == pytest.approx(truth(load, steps), rel=1e-6 if 2 <= steps <= 6 else 0.04)
+        assert bar.break_even.low < truth(load, steps) < bar.break_even.high
+        assert bar.required["1.3"] == pytest.approx(1.3 * bar.break_even.value)
     assert bars[5].basis == "on the line through the measured chains of 4 and 6 steps"
     assert set(bars[5].run_ids) == {"forced 4", "forced 6", "plain"}
 

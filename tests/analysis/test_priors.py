@@ -30,7 +30,7 @@ def test_an_edited_number_is_used() -> None:
         ("tau = 0.06", 'tau = "0.06"', "tau must be a number"),
         ("tau = 0.06", "tau = true", "tau must be a number"),
         ("tau = 0.06", "tau = = 1", "not valid TOML"),
-        ('version = "2026-11-a"', "version = 3", "version must be a text"),
+        ('version = "2026-11-b"', "version = 3", "version must be a text"),
         ("[noise]", "[noises]", "unknown: noises"),
         ("eagle_topk = 1", "", "published_break_even"),
     ],

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from tracker.analysis.break_even import required, spread_of
-from tracker.analysis.chains import MeasuredChain, first_acceptance, predict_chain
+from tracker.analysis.chains import MeasuredChain, first_acceptance, predict_chain, published_share
 from tracker.analysis.configurations import is_chain
 from tracker.analysis.priors import Priors
 from tracker.analysis.results import BreakEven, ChainBar, ConfigurationCost, LoadNoise
@@ -67,7 +67,8 @@ def _family(
         used, falls = _neighbours(measured, steps)
         nearest = used[min(used, key=lambda other: (abs(other - steps), other))]
         chains = {other: MeasuredChain(length=1.0, break_even=cost.break_even.value) for other, cost in used.items()}
-        value = predict_chain(chains, steps, priors).break_even
+        predicted = predict_chain(chains, steps, priors, noise_log_sd=None if noise is None else noise.sd)
+        value = predicted.break_even
         parts = _uncertainty(used, steps, noise, priors)
         half = combine(parts).half_width
         if value <= 0:
@@ -88,7 +89,7 @@ def _family(
             bar,
             base_tok_s,
             priors,
-            basis=_words(used, falls),
+            basis=_words(used, falls, predicted.growth_measured_fraction),
             run_ids=(*dict.fromkeys(runs), plain),
             measured=False,
         )
@@ -149,9 +150,9 @@ def _acceptance(length: float, steps: int, priors: Priors) -> float | None:
     return first if first < 1 - 1e-9 else None
 
 
-def _words(used: Mapping[int, ConfigurationCost], falls: bool) -> str:
+def _words(used: Mapping[int, ConfigurationCost], falls: bool, share: float) -> str:
     steps = listed([str(other) for other in sorted(used)])
     if len(used) > 1:
-        return f"on the line through the measured chains of {steps} steps"
+        return f"on the line through the measured chains of {steps} steps{published_share(share)}"
     grown = f"from the measured chain of {steps} steps, growing as published chains do"
     return f"{grown}; here {_FALLS}" if falls else grown

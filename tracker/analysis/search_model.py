@@ -136,7 +136,7 @@ def _within(shape: Shape, measured: Sequence[MeasuredStep], priors: Priors, luck
     chains = {item.shape.num_steps: item for item in measured if item.shape.is_chain}
     if shape.is_chain and len(chains) >= 2:
         lengths = {steps: MeasuredChain(length=1.0, break_even=item.ratio) for steps, item in chains.items()}
-        line = predict_chain(lengths, shape.num_steps, priors).break_even
+        line = predict_chain(lengths, shape.num_steps, priors, noise_log_sd=noise).break_even
         # A line through noise may fall; a longer chain never takes less time than the shortest.
         floor = min(item.ratio for item in chains.values()) if shape.num_steps > min(chains) else 1e-3
         sd = math.hypot(noise, priors.chain_break_even_log_sd * max(1, _gap(shape.num_steps, chains)) / 2)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracker.analysis.acceptance import length_from_conditional
-from tracker.analysis.chains import ChainPrediction, MeasuredChain, predict_chain
+from tracker.analysis.chains import ChainPrediction, MeasuredChain, predict_chain, published_share
 from tracker.analysis.configurations import is_chain
 from tracker.analysis.priors import Priors
 from tracker.analysis.results import CampaignAnalysis, Configuration, ConfigurationCost, Point
@@ -69,11 +69,12 @@ def other_chains(
     rates = [item.conditional.value for item in analysis.acceptance.per_position if item.conditional.value is not None]
     known = rates if len(rates) == steps else []
     rho = np.clip(priors.rho_mean + priors.rho_sd * rng.standard_normal(len(length)), 0.0, 1.0)
+    noise = next((item.sd for item in analysis.noise if item.concurrency == best.concurrency), None)
     tested = {shape_of(cost.configuration) for cost in here} | {shape_of(best.configuration)}
     for wanted in _wanted(measured, steps, bool(known)):
         if (wanted, 1, wanted + 1) in tested:
             continue
-        predicted = predict_chain(growing, wanted, priors)
+        predicted = predict_chain(growing, wanted, priors, noise_log_sd=noise)
         carried = predicted.length / measured[steps].length * length
         if known and wanted > steps:
             carried = _continued(length, known, rho, wanted - steps)
@@ -91,7 +92,9 @@ def other_chains(
                 "--speculative-eagle-topk 1",
                 f"--speculative-num-draft-tokens {wanted + 1}",
             ),
-            basis=_chain_basis(growing, known, steps, wanted, contradiction, priors),
+            basis=_chain_basis(
+                growing, known, steps, wanted, contradiction, priors, predicted.growth_measured_fraction
+            ),
             is_judgement=False,
         )
 
@@ -145,6 +148,7 @@ def _chain_basis(
     wanted: int,
     contradiction: bool,
     priors: Priors,
+    share: float,
 ) -> str:
     if rates and wanted < steps:
         first = f"acceptance of the first {wanted} of {steps} measured positions"
@@ -156,7 +160,8 @@ def _chain_basis(
         first = "acceptance decaying as usual"
     if len(growing) > 1:
         chains = listed([str(other) for other in sorted(growing)])
-        return f"{first}, break-even on the line through the measured chains of {chains} steps"
+        line = f"{first}, break-even on the line through the measured chains of {chains} steps"
+        return f"{line}{published_share(share)}"
     growth = f"{first}, break-even plus {percent(priors.extra_step_fraction)} a step as in published chains"
     return growth + ("; here a shorter chain measured slower, so noise hides the growth" if contradiction else "")
 
