@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from tracker.load.chat_template import read_chat_template
 from tracker.store import Spool
 from tracker.workflows.session import Session
 from tracker.workflows.sweep import SweepOptions, SweepResult, run_sweep
+from tracker.workflows.sweep_fleet import Tell
 from tracker.workflows.sweep_plan import read_sweep
 
 HEAD = """
@@ -72,10 +74,12 @@ class Campaign:
         )
         return self
 
-    def run(self, **options: Any) -> SweepResult:
+    def run(self, *, tell: Tell | None = None, **options: Any) -> SweepResult:
         session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=self.folder)
         chosen = SweepOptions(out=self.folder / "out", spool=self.folder / "spool", **options)
-        return run_sweep(read_sweep(self.folder), chosen, session, tell=self.told.append, on_progress=lambda _: None)
+        return run_sweep(
+            read_sweep(self.folder), chosen, session, tell=tell or self.told.append, on_progress=lambda _: None
+        )
 
     def records(self) -> dict[str, RunRecord]:
         spool = Spool(self.folder / "spool")
@@ -213,6 +217,26 @@ def test_a_drafter_that_is_not_there_costs_no_start_and_is_told_with_its_cure(ca
     assert [finding.code for finding in record.findings if finding.severity == "error"] == ["MODEL_PATH_NOT_FOUND"]
     assert any("fix: Correct the path" in line for line in campaign.told)
     assert not (campaign.folder / "out" / "logs").exists()
+
+
+def test_a_record_that_the_spool_does_not_take_waits_beside_the_results(campaign: Campaign) -> None:
+    campaign.write(server("wrong", algorithm="EAGLE") + server("wrong too", "small", algorithm="EAGLE"))
+    spool = campaign.folder / "spool"
+
+    def fill(text: str) -> None:
+        campaign.told.append(text)
+        if text.startswith("wrong: refused"):
+            (spool / "campaigns").rename(campaign.folder / "moved")
+            shutil.rmtree(spool)
+            spool.write_text("no folder any more")
+
+    result = campaign.run(tell=fill)
+
+    kept = Spool(campaign.folder / "out" / "spool")
+    assert [kept.read(path).record.name for path in result.spooled] == ["wrong", "wrong too"]
+    assert {path.parent for path in result.spooled} == {kept.folder}
+    assert result.left == ()
+    assert any("tracker sync" in line and str(kept.folder) in line for line in campaign.told)
 
 
 @pytest.mark.slow

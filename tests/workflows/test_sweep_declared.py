@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import WriteCheckpoint
+from tracker.errors import TrackerError
 from tracker.workflows.sweep_check import Checked, check_all
 from tracker.workflows.sweep_plan import read_sweep
 
@@ -98,3 +99,33 @@ def test_a_target_that_is_elsewhere_is_checked_as_declared(tmp_path: Path) -> No
 
     assert "TARGET_HIDDEN_MISMATCH" in {finding.code for finding in checked.findings}
     assert any("target" in sentence and "as campaign.toml declares it" in sentence for sentence in checked.unseen)
+
+
+def test_behind_a_script_that_starts_the_server_the_wrong_flag_is_refused_all_the_same(tmp_path: Path) -> None:
+    checked = _checked(tmp_path, _drafter('kind = "eagle3"'), sweep='launch = "./serve.sh --own-flag"')
+
+    assert [finding.code for finding in checked.refused_by] == [WRONG]
+    assert any("launches no engine that is known" in sentence for sentence in checked.unseen)
+
+
+def test_a_server_refused_by_several_checks_is_told_with_what_allows_them_all(tmp_path: Path) -> None:
+    facts = 'kind = "eagle3"\nhidden_size = 64\nfc_input_width = 192'
+    checked = _checked(tmp_path, '[target]\nname = "t"\nhidden_size = 128\n' + _drafter(facts))
+
+    codes = [finding.code for finding in checked.refused_by]
+    assert len(codes) > 1
+    for code in codes:
+        assert f"--allow {code}" in checked.reason
+
+
+@pytest.mark.parametrize("place", ["file", "option"])
+def test_a_misspelt_code_that_would_allow_nothing_is_an_error(tmp_path: Path, place: str) -> None:
+    (tmp_path / "campaign.toml").write_text(
+        'schema_version = 1\n[campaign]\nname = "c"\n[sweep]\ntarget = "o/t"\n[[sweep.servers]]\nname = "a"\n'
+        + (f'allow = ["{WRONG}S"]\n' if place == "file" else "")
+    )
+
+    with pytest.raises(TrackerError, match=f"no check reports '{WRONG}S'") as caught:
+        check_all(read_sweep(tmp_path), allow=(f"{WRONG}S",) if place == "option" else ())
+
+    assert WRONG in (caught.value.hint or "")

@@ -82,7 +82,7 @@ def run_sweep(
 def log_results(plan: SweepPlan, result: SweepResult, session: Session, *, tell: Tell) -> list[str]:
     """Send the records of this call from the spool to the store and return their run ids; what is not taken stays."""
     spool = session.spool
-    waiting = {path: spool.read(path) for path in result.spooled}
+    waiting = {path: Spool(path.parent).read(path) for path in result.spooled}
     try:
         store = session.store()
         for path in pending_campaigns(spool):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,10 @@ from tracker import engines, lint
 from tracker.domain.finding import Finding
 from tracker.domain.redaction import redact_argv
 from tracker.domain.server import ServerConfig
-from tracker.errors import InputError
+from tracker.errors import InputError, UsageError
 from tracker.lint.base import Subject
 from tracker.workflows import simulated
+from tracker.workflows.sweep_argv import split_words
 from tracker.workflows.sweep_models import see
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 
@@ -49,8 +51,9 @@ class Checked:
     @property
     def reason(self) -> str:
         """Return in one sentence why it is refused."""
-        codes = ", ".join(item.code for item in self.refused_by)
-        return f"refused before launch by {codes}; start it all the same with --allow {self.refused_by[0].code}"
+        codes = tuple(dict.fromkeys(item.code for item in self.refused_by))
+        options = " ".join(f"--allow {code}" for code in codes)
+        return f"refused before launch by {', '.join(codes)}; start it all the same with {options}"
 
     @property
     def fix(self) -> str | None:
@@ -59,8 +62,13 @@ class Checked:
 
 
 def check_all(plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> tuple[Checked, ...]:
-    """Return every server with its checks, the baseline first."""
+    """Return every server with its checks, the baseline first.
+
+    Raises:
+        UsageError: A code that is to be allowed is none.
+    """
     arms = (*([plan.baseline] if plan.baseline else []), *plan.arms)
+    _refuse_unknown([("--allow", allow), *((f"{plan.where}, allow of {arm.name}", arm.allow) for arm in arms)])
     return tuple(check(arm, plan, allow=allow) for arm in arms)
 
 
@@ -69,13 +77,16 @@ def check(arm: Arm, plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> Checked:
     unseen: list[str] = []
     config = config_of(arm.argv, arm.environment)
     if config is None:
-        unseen.append("the command launches no engine that is known, so its flags were not checked")
+        unseen.append(
+            "the command launches no engine that is known, so of its flags only those about speculation were checked"
+        )
     target = see(plan, plan.target, "target")
     drafter = see(plan, arm.drafter, "drafter") if arm.drafter else None
     unseen += [seen.unseen for seen in (target, drafter) if seen is not None and seen.unseen is not None]
+    spoken = config or _as_sglang(arm, plan)
     subject = Subject(
         server=config,
-        speculation=engines.speculation(config) if config else None,
+        speculation=None if spoken is None else engines.speculation(spoken),
         target=target.checkpoint,
         drafter=None if drafter is None else drafter.checkpoint,
         workload=plan.bench.workload(),
@@ -84,6 +95,25 @@ def check(arm: Arm, plan: SweepPlan, *, allow: tuple[str, ...] = ()) -> Checked:
     missing = [finding for what, path in paths for finding in _missing(plan, what, path)]
     findings = (*missing, *as_intended(lint.run(subject), arm))
     return Checked(arm=arm, config=config, findings=findings, unseen=tuple(unseen), allow=(*arm.allow, *allow))
+
+
+def _as_sglang(arm: Arm, plan: SweepPlan) -> ServerConfig | None:
+    """Return what a script is given, read as SGLang's flags: where the engine is not known, a sweep speaks SGLang."""
+    flags = arm.argv[len(split_words(plan.table.launch)) :]
+    return config_of(("python3", "-m", "sglang.launch_server", *flags), None)
+
+
+def _refuse_unknown(allowed: Iterable[tuple[str, tuple[str, ...]]]) -> None:
+    known = (*lint.codes(), PATH_NOT_FOUND)
+    for where, codes in allowed:
+        unknown = next((code for code in codes if code not in known), None)
+        if unknown is not None:
+            close = difflib.get_close_matches(unknown, known, n=1)
+            raise UsageError(
+                f"no check reports {unknown!r}, so nothing would be allowed",
+                where=where,
+                hint=f"Did you mean {close[0]}?" if close else "Copy the code from `tracker sweep --plan`.",
+            )
 
 
 def as_intended(findings: Iterable[Finding], arm: Arm) -> tuple[Finding, ...]:

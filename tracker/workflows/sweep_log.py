@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracker import engines
-from tracker.domain.record import RunRecord
+from tracker.domain.record import LoggedRun, RunRecord
 from tracker.domain.workload import Hardware
 from tracker.engines import LiveServer
-from tracker.errors import InputError, TrackerError
+from tracker.errors import InputError, StoreError, TrackerError
 from tracker.importers.base import ImportedRun
 from tracker.load.interrupts import interrupts_held
 from tracker.store.spool import Spool
@@ -27,6 +27,7 @@ from tracker.workflows.sweep_record import Outcome, keep, to_logged
 from tracker.workflows.sweep_state import Done, Status, SweepState
 
 SERVERS_FOLDER = "servers"
+ASIDE_FOLDER = "spool"
 # A process that has stopped answering is given this long to be seen ending.
 _ENDING_S = 2.0
 
@@ -182,11 +183,25 @@ class SweepLog:
         earlier = self.state.forgotten.get(outcome.arm.digest(self.plan.bench))
         if earlier is not None and not outcome.arm.is_baseline:
             run = dataclasses.replace(run, record=run.record.replace(supersedes=earlier))
-        self.spooled.append(self.spool.put(run))
+        self.spooled.append(self._put(run))
         keep_record(run.record, self.out)
         self.records.append(run.record)
         self.tell(_summary(run.record))
         return run.record
+
+    def _put(self, run: LoggedRun) -> Path:
+        """Write a record to the spool, or where that is full or gone beside the results: it cost a server to get.
+
+        Raises:
+            StoreError: Neither can be written.
+        """
+        try:
+            return self.spool.put(run)
+        except StoreError as error:
+            aside = Spool(self.out / ASIDE_FOLDER)
+            path = aside.put(run)
+            self.tell(f"{error.message}; it waits in {aside.folder}, send it with `tracker sync {aside.folder}`")
+            return path
 
     def _finish(self, arm: Arm, record: RunRecord, done: Done) -> None:
         self.state.finish(arm.digest(self.plan.bench), dataclasses.replace(done, record_id=record.record_id))
