@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.analysis.builders import BASE, analysed, drafter, run
+from tests.analysis.builders import BASE, analysed, chain, drafter, run
 from tests.analysis.campaigns import FOUNDING, H200, WINDOW, founding_runs, h200_runs, pooled_cell
 from tests.analysis.test_targets import training_run
 from tracker.analysis.campaign import analyse
@@ -318,6 +318,18 @@ def test_a_drafter_that_nothing_cheap_could_save_is_archived() -> None:
     assert found.title == "Archive the drafter"
     assert found.unvalued_reason is not None
     assert "no cheap experiment is known that is worth its price" in found.unvalued_reason
+
+
+def test_a_drafter_that_the_leading_option_needs_is_not_archived() -> None:
+    decision = decided(
+        BASE, chain("three", 3, speed="92.0", length="2.40"), chain("five", 5, speed="91.0", length="2.70")
+    )
+    found = known(decision, "keep_for_experiments")
+
+    assert decision.next_experiment is None
+    assert decision.options[0].key == "reduce_overhead"
+    assert found.title == "Keep the drafter for experiments"
+    assert found.unvalued_reason == '"Cut overhead only" leads and no cheap experiment would change that'
 
 
 def test_without_a_price_the_drafter_is_kept_for_what_comes_next() -> None:

@@ -218,6 +218,16 @@ def test_a_second_simulated_memo_says_how_the_bar_moved() -> None:
     assert changes(view)["Break-even of chain of 1"] == ["1.28", "1.20", "−6.3 %"]
 
 
+def test_repeats_that_would_change_no_choice_are_not_asked_for() -> None:
+    text = flat(
+        memo(BASE, chain("three", 3, speed="92.0", length="2.40"), chain("five", 5, speed="91.0", length="2.70"))
+    )
+
+    assert "Asked of you: Approve 40 GPU-hours for option A? Cut overhead only. At worst 40 are lost." in text
+    assert "Do next: Option A: cut overhead only. It leads whichever way repeats would decide." in text
+    assert "--samples" not in text[: text.index("EVIDENCE")]
+
+
 def test_a_throughput_that_did_not_move_is_no_change() -> None:
     first = memo(plain({1: "527.7"}), forced("sim-1", 1, {1: "700.0"}))
     again = build(

@@ -45,8 +45,9 @@ def _assess(evidence: Evidence) -> list[Valued]:
 def _settled(options: Sequence[Valued], upcoming: NextExperiment | None) -> list[Valued]:
     awaiting = [plugin for plugin in discover("tracker.options", "OPTION").values() if isinstance(plugin, Awaiting)]
     found = list(options)
+    leading = next((option for option in found if option.rank == 1), None)
     for plugin in awaiting:
-        found = [plugin.settle(option, upcoming) if option.key == plugin.key else option for option in found]
+        found = [plugin.settle(option, upcoming, leading) if option.key == plugin.key else option for option in found]
     return found
 
 

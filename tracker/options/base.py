@@ -30,6 +30,12 @@ class Awaiting(Protocol):
     key: str
     """Key of the option."""
 
-    def settle(self, option: Valued, upcoming: NextExperiment | None) -> Valued:
-        """Return the option in the light of the experiment that comes next; None where none is worth its price."""
+    def settle(self, option: Valued, upcoming: NextExperiment | None, leading: OptionAssessment | None) -> Valued:
+        """Return the option in the light of what comes next.
+
+        Args:
+            option: As assessed.
+            upcoming: The next experiment; None where none is worth its price.
+            leading: The option ranked first; None where none is ranked.
+        """
         ...

@@ -34,8 +34,11 @@ class KeepForExperiments:
             missing="it is worth what the next experiment is worth, and costs only attention",
         )
 
-    def settle(self, option: Valued, upcoming: NextExperiment | None) -> Valued:
+    def settle(self, option: Valued, upcoming: NextExperiment | None, leading: OptionAssessment | None) -> Valued:
         """Return the option with what the next experiment is worth, or with the advice to archive the drafter."""
+        if upcoming is None and leading is not None and leading.key != "keep_baseline":
+            reason = f'"{leading.title}" leads and no cheap experiment would change that'
+            return replace(option, unvalued_reason=reason)
         if upcoming is None:
             return replace(
                 option,

@@ -95,6 +95,10 @@ def do_next(reading: Reading) -> Rich:
             return rich("Benchmark the drafter on the prompts and at the load of the baseline.")
         if reading.state == "no_drafter":
             return _serve_one(reading)
+        option = reading.top_option
+        if reading.state == "undecided" and option is not None and pays(option):
+            letter, title = reading.letters[option.key], quote(uncapital(option.title), f"options[{option.key}].title")
+            return rich(f"Option {letter}: ", title, ". It leads whichever way repeats would decide.")
         cure = reading.analysis.scaling.cure
         if cure:
             return fit_words(WORD_LIMIT, sentence(quote(capital(cure), "scaling.cure")))
@@ -251,7 +255,7 @@ def _ask_slower(reading: Reading) -> tuple[Rich, list[Rich]]:
             long = _now(reading)
             fits = len(f"{long.text} {worst.text}".split()) <= budget
             return lead, [long if fits else _now(reading, by_row=True), worst]
-        lead = rich("Approve ", price, f" {hours} for option {letter}?")
+        lead = _approve(reading, option)
         what = sentence(quote(option.title, f"options[{option.key}].title"))
         return lead, [rich("Production stays on the plain server."), _worst(option), what, _now(reading)]
     if back:
@@ -276,15 +280,23 @@ def _ask_undecided(reading: Reading) -> tuple[Rich, list[Rich]]:
     if reading.level:
         back = "Move production back to" if returns_production(reading) else "Stay on"
         return rich(f"{back} the plain server?"), [rich("The drafter brings no speed worth its upkeep."), _now(reading)]
-    experiment = reading.decision.next_experiment
+    words = deployed_words(reading)
+    link = ", which is " if ":" in words.text else ": "
+    stays = rich(f"Production stays on what is deployed now{link}", words, ".") if words else _now(reading)
+    experiment, option = reading.decision.next_experiment, reading.top_option
+    if experiment is None and option is not None and pays(option):
+        what = sentence(quote(option.title, f"options[{option.key}].title"))
+        return _approve(reading, option), [what, _worst(option), stays]
     price = Rich() if experiment is None else experiment_cost(experiment)
     lead = (
         rich("Approve ", price, " of measuring before deciding?") if price else rich("Measure again before deciding?")
     )
-    words = deployed_words(reading)
-    link = ", which is " if ":" in words.text else ": "
-    stays = rich(f"Production stays on what is deployed now{link}", words, ".") if words else _now(reading)
     return lead, [stays, rich("At worst the time is lost.")]
+
+
+def _approve(reading: Reading, option: OptionAssessment) -> Rich:
+    price = cost(option)
+    return rich("Approve ", price, f" {fmt.hours_unit(price.text)} for option {reading.letters[option.key]}?")
 
 
 def _ask_mixed(reading: Reading) -> tuple[Rich, list[Rich]]:
