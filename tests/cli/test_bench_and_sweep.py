@@ -177,6 +177,15 @@ def test_options_of_bench_that_mean_nothing_are_refused_with_advice(cli: Cli, ar
     assert "next:" in done.err
 
 
+@pytest.mark.parametrize("url", ["host:xx", "ftp://host", "http://", "http://a b:80", "host:70000", "http://[::1"])
+def test_what_is_no_address_is_refused_with_advice(cli: Cli, url: str) -> None:
+    done = cli("bench", url, "--dry-run")
+
+    assert done.code == 2
+    assert "is no address of a server" in done.err
+    assert "next:" in done.err
+
+
 def test_an_address_with_the_openai_path_is_the_servers(cli: Cli) -> None:
     with serving(*EAGLE3) as url:
         done = cli("bench", f"{url.removeprefix('http://')}/v1/", "--requests", "4", "--concurrency", "1",

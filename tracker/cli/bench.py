@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
 from tracker.cli import _bench, _context, _options, _progress
+from tracker.errors import UsageError
 
 if TYPE_CHECKING:
     from tracker.workflows.bench import BenchRequest
@@ -137,8 +139,19 @@ def _request(url: str, options: dict[str, Any]) -> BenchRequest:
 
 
 def _address(url: str) -> str:
-    """Return the server's root: clients of the OpenAI routes are given it with `/v1`."""
+    """Return the server's root: clients of the OpenAI routes are given it with `/v1`.
+
+    Raises:
+        UsageError: No address of a web server.
+    """
     whole = url if "://" in url else f"http://{url}"
+    try:
+        parts = urlsplit(whole)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or any(letter.isspace() for letter in whole):
+        raise UsageError(f"{url!r} is no address of a server", hint="Write e.g. http://127.0.0.1:30000.")
     return whole.rstrip("/").removesuffix("/v1")
 
 
