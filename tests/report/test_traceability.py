@@ -76,6 +76,20 @@ def test_every_entry_names_its_formula_and_measured_ones_their_runs(memo: tuple[
             assert entry["run_ids"], entry
 
 
+def test_a_number_drawn_from_the_whole_analysis_names_the_runs_that_carry_it(memo: tuple[str, MemoView]) -> None:
+    _, view = memo
+    document = json.loads(render_json(view))
+    pairs = {
+        run for load in document["verdict"]["by_concurrency"] for run in (load["best_run_id"], load["baseline_run_id"])
+    }
+
+    for entry in document["numbers"]:
+        if entry["kind"] == "derived" and pairs - {None}:
+            assert entry["run_ids"], entry
+        if entry["formula"].startswith("horizon GPU-hours"):
+            assert pairs - {None} <= set(entry["run_ids"]), entry
+
+
 def test_a_number_without_an_entry_is_found(memo: tuple[str, MemoView]) -> None:
     _, view = memo
 

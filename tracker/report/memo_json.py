@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tracker.analysis.results import LoadVerdict, Point
+from tracker.analysis.results import CampaignAnalysis, LoadVerdict, Point
 from tracker.domain.estimate import Estimate
 from tracker.report import _json_parts as parts
 from tracker.report._json_scaling import scaling
@@ -91,7 +91,12 @@ def payload(view: MemoView) -> dict[str, Any]:
 
 
 def numbers(view: MemoView) -> list[dict[str, Any]]:
-    """Return one entry for each number shown, in reading order, with its value, runs and formula."""
+    """Return one entry for each number shown, in reading order, with its value, runs and formula.
+
+    What is drawn from the analysis as a whole, an option's value or a chance, names the runs that carry the analysis.
+    """
+    known = {run.run_id for run in view.runs}
+    carrying = [run_id for run_id in _carrying(view.source.analysis) if run_id in known]
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}
     for span in spans_of(view):
         fact = span.fact
@@ -106,10 +111,19 @@ def numbers(view: MemoView) -> list[dict[str, Any]]:
                 "unit": fact.unit,
                 "kind": fact.kind,
                 "formula": fact.formula,
-                "run_ids": list(fact.run_ids),
+                "run_ids": list(fact.run_ids) or (carrying if fact.kind == "derived" else []),
             },
         )
     return list(seen.values())
+
+
+def _carrying(analysis: CampaignAnalysis) -> list[str]:
+    """Return the runs behind verdicts, break-evens, the split of a step and the curve, each once."""
+    judged = [run for item in analysis.verdict.by_concurrency for run in (item.best_run_id, item.baseline_run_id)]
+    fitted = [point.run_id for point in analysis.scaling.points]
+    costs = [run for cost in analysis.costs for run in cost.run_ids]
+    found = [*judged, *fitted, *analysis.step_time.run_ids, *costs]
+    return list(dict.fromkeys(run for run in found if run is not None))
 
 
 def _load(item: LoadVerdict) -> dict[str, Any]:
