@@ -107,6 +107,20 @@ def test_a_mistake_is_named_with_advice(tmp_path: Path, sweep: str, words: str) 
     assert str(tmp_path) in (caught.value.where or "")
 
 
+def test_prompts_that_are_not_made_yet_are_told_with_both_places(tmp_path: Path) -> None:
+    models = tmp_path / "elsewhere"
+    models.mkdir()
+    (tmp_path / "campaign.toml").write_text(
+        f'{HEAD}[sweep]\ntarget = "t"\n[sweep.workload]\nprompts = "made.jsonl"\n[[sweep.servers]]\nname = "a"\n'
+    )
+
+    with pytest.raises(InputError, match=r"prompts cannot be read: there is no made\.jsonl") as caught:
+        read_sweep(tmp_path, models=models)
+
+    assert f"{models} or {tmp_path}" in str(caught.value)
+    assert "--models" in (caught.value.hint or "")
+
+
 def test_a_misspelt_table_is_named_with_what_was_probably_meant(tmp_path: Path) -> None:
     (tmp_path / "campaign.toml").write_text(f"{HEAD}[sweeep]\n")
 

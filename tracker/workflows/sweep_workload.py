@@ -33,7 +33,7 @@ def read_bench(table: WorkloadTable, *, target: str, models: Path, folder: Path,
     if table.prompts in (RANDOM_IDS, RANDOM_TEXT):
         prompts = _random(table, loads, models / target, where)
     else:
-        prompts = read_prompts(_source(table.prompts, models, folder))
+        prompts = read_prompts(_source(table.prompts, models, folder, where))
     return BenchPlan(
         prompts=prompts,
         loads=loads or closed_loads(table.concurrencies, prompts=len(prompts.prompts), requests=None),
@@ -50,10 +50,18 @@ def read_bench(table: WorkloadTable, *, target: str, models: Path, folder: Path,
     )
 
 
-def _source(prompts: str, models: Path, folder: Path) -> str | Path:
+def _source(prompts: str, models: Path, folder: Path, where: str) -> str | Path:
     if prompts == BUILT_IN:
         return prompts
-    return next((base / prompts for base in (models, folder) if (base / prompts).is_file()), folder / prompts)
+    found = next((base / prompts for base in (models, folder) if (base / prompts).is_file()), None)
+    if found is None:
+        places = dict.fromkeys(str((base / prompts).parent) for base in (models, folder.resolve()))
+        raise InputError(
+            f"the prompts cannot be read: there is no {Path(prompts).name} in {' or '.join(places)}",
+            where=f"{where}, [sweep.workload] prompts",
+            hint=f"Make them first, name with --models the folder that has them, or write prompts = {BUILT_IN!r}.",
+        )
+    return found
 
 
 def _chat_template(table: WorkloadTable, models: Path, folder: Path, where: str) -> ChatTemplate | None:
