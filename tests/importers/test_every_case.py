@@ -180,7 +180,10 @@ def _pairs(shared_data: Path) -> dict[str, tuple[float, float, float | None]]:
     found["dashboard gsm8k bs=8 3-1-4"] = (_value(base_run)[0], *_value(spec_run))
     windows = importers.read(folder / "C68.llama_nmax_sweep.csv")
     for index, run in enumerate(windows[1:], start=1):
-        found[f"n_max={index} (AL=1+n*rate upper estimate)"] = (_value(windows[0])[0], *_value(run))
+        cell = run.measurements[0]
+        assert cell.accept_length is None
+        most = cell.extra["accept_length_at_most"]
+        found[f"n_max={index} (AL=1+n*rate upper estimate)"] = (_value(windows[0])[0], _value(run)[0], most)
     for run in importers.read(folder / "C65.specforge_config_sweep.csv"):
         assert run.speculation is not None
         shape = f"{run.speculation.num_steps}-{run.speculation.eagle_topk}-{run.speculation.num_draft_tokens}"
@@ -211,4 +214,5 @@ def test_expected_break_evens_and_speedups_follow_from_imported_values(shared_da
         row = expected[label]
         assert spec / base == pytest.approx(float(row["speedup"]), rel=TOLERANCE), label
         if length is not None:
+            assert length == pytest.approx(float(row["accept_len"]), rel=TOLERANCE), label
             assert length * base / spec == pytest.approx(float(row["break_even_accept_len"]), rel=TOLERANCE), label

@@ -317,3 +317,39 @@ def test_what_was_asked_and_answered_is_neither_a_name_nor_a_tag(tmp_path: Path)
     assert [run.name for run in runs] == ["row 2", "row 3"]
     assert [dict(run.tags) for run in runs] == [{}, {}]
     assert dict(runs[1].measurements[0].extra) == {"prompt": 3.0, "answer": 4.0}
+
+
+def test_fixed_drafts_and_a_rate_give_the_accept_length_and_say_so(tmp_path: Path) -> None:
+    runs = importers.read(_write(tmp_path, "name,k,output_tok_s,acceptance_rate\nvllm,3,120,0.60\nbase,0,100,\n"))
+
+    assert [run.measurements[0].accept_length for run in runs] == [pytest.approx(2.8), None]
+    assert [finding.code for finding in runs[0].findings] == ["ACCEPT_LENGTH_FROM_RATE"]
+    assert runs[1].role == "baseline"
+
+
+def test_minus_one_is_the_tools_own_word_for_not_measured(tmp_path: Path) -> None:
+    (run,) = importers.read(_write(tmp_path, "name,output_tok_s,accept_len\nplain,120,-1\n"))
+
+    assert run.measurements[0].accept_length is None
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("name,output_tok_s,output_tok_s\na,1,2\n", "the header names `output_tok_s` 2 times"),
+        ("| a | tok/s |\n|---|---|\n| x | 1 |\n\n| b | tok/s |\n|---|---|\n| y | 2 |\n", "the file holds 2 tables"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        importers.read(_write(tmp_path, text))
+
+
+def test_rows_without_a_meaning_are_told_how_to_get_one(tmp_path: Path) -> None:
+    path = _write(tmp_path, "context_tokens,a_accept_len,b_accept_len\n2000,2.3,1.6\n4000,2.0,1.6\n")
+
+    with pytest.raises(InputError, match='--column "context_tokens=category"'):
+        importers.read(path)
+    runs = importers.read(path, columns={"context_tokens": "category"})
+
+    assert [[cell.category for cell in run.measurements] for run in runs] == [["2000", "4000"]] * 2

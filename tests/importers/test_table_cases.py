@@ -146,3 +146,24 @@ def test_c40_c43_and_c70_are_read(shared_data: Path) -> None:
 def test_tables_whose_columns_name_no_measure_are_refused_with_what_was_found(shared_data: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"no column holds output throughput or accept length.*found: "):
         _read(shared_data, name)
+
+
+def test_rows_to_which_others_add_speculation_are_baselines_and_a_printed_one_is_a_length(shared_data: Path) -> None:
+    runs = importers.read(shared_data / "cases" / "data" / "C07.glm46_mtp_nightly.csv")
+
+    assert [run.role for run in runs] == ["baseline"] * 9 + [None] * 9
+    assert all(run.speculation is not None and run.speculation.enabled for run in runs[9:])
+    assert runs[-1].measurements[-1].accept_length == 1.0
+
+
+def test_a_configuration_with_a_rate_speculates_and_keeps_its_own_numbers(shared_data: Path) -> None:
+    base, spec = importers.read(shared_data / "cases" / "data" / "C48.speed_bench.txt")
+
+    assert spec.speculation is not None
+    assert spec.speculation.enabled
+    assert dict(base.measurements[0].extra) == {"base_avg_latency": 11.976}
+    assert dict(spec.measurements[0].extra) == {
+        "decode_speedup": 1.64,
+        "spec_avg_latency": 7.471,
+        "latency_speedup": 1.6,
+    }

@@ -18,7 +18,9 @@ _ABSENT = frozenset({"", "-", "--", "–", "—", "n/a", "na", "nan", "none", "n
 _TRUE = frozenset({"true", "yes", "on", "1", "enabled", "y", "✓", "✅"})
 _FALSE = frozenset({"false", "no", "off", "0", "disabled", "n", "✗", "❌"})
 _NO_SPECULATION = frozenset({"none", "no", "off", "false", "-", "baseline", "no speculation"})
-_BASELINE_NAME = re.compile(r"\bbaseline\b|\b(no|without|w/o) (speculat\w*|spec|eagle\d?|mtp|draft\w*)\b", re.I)
+_BASELINE_NAME = re.compile(
+    r"^(base|vanilla|nospec|no_spec)$|\bbaseline\b|\b(no|without|w/o) (speculat\w*|spec|eagle\d?|mtp|draft\w*)\b", re.I
+)
 _UNIT = re.compile(r"(?<=\d)\s*(tok(en)?s?/s(ec)?|t/s|ms|s|x|×|%)$", re.I)
 # No server verifies more tokens per step; a larger number under such a header is a count of drafted tokens.
 MAX_DRAFT_WIDTH = 512
@@ -68,6 +70,9 @@ class Cells:
         digits = bare_number(text)
         scale = 0.01 if column.index in self.percent or text.endswith("%") else 1.0
         value = _normalise.reported(digits, scale=scale)
+        if value is not None and value.value == -scale:
+            # Benchmarks write -1 for not available.
+            return None
         if value is None or value.value < 0:
             raise InputError(
                 f"column `{column.header}` holds `{text[:40]}` where a number is expected",
@@ -184,11 +189,19 @@ def percent_columns(columns: Sequence[Column], rows: Sequence[Row]) -> frozenset
     return frozenset(found)
 
 
-def speculation(cells: Cells, *, measured_acceptance: bool) -> Speculation | None:
+def plain_names(rows: Sequence[Cells]) -> frozenset[str]:
+    """Return the names of rows to which other rows add speculation: `TP8` beside `TP8+MTP` with an accept length."""
+    names = {cells.text("name") or "" for cells in rows if cells.text("accept_length") is None}
+    richer = {cells.text("name") or "" for cells in rows if cells.text("accept_length") is not None}
+    return frozenset(name for name in names if name and any(other.startswith(f"{name}+") for other in richer))
+
+
+def speculation(cells: Cells, *, measured_acceptance: bool, plain: frozenset[str] = frozenset()) -> Speculation | None:
     """Return the speculative settings a row names; disabled for a baseline row; None when it says nothing.
 
-    A row is a baseline when its algorithm says none, when steps or window are 0, when its name says so, or when the
-    table has a column for the algorithm and this row leaves it and everything about drafting empty.
+    A row is a baseline when its algorithm says none, when steps or window are 0, when its name says so or is one to
+    which other rows add speculation (`plain`), or when the table has a column for the algorithm and this row leaves it
+    and everything about drafting empty.
     """
     algorithm = cells.text("algorithm")
     stands = cells.stands("algorithm")
@@ -198,7 +211,8 @@ def speculation(cells: Cells, *, measured_acceptance: bool) -> Speculation | Non
     zero = steps.num_steps == 0 or steps.num_draft_tokens == 0
     says_none = (stands or "").lower() in _NO_SPECULATION - {""} or zero
     speculates = bool(algorithm) or drafter is not None or any(widths) or measured_acceptance
-    if says_none or (not speculates and (stands == "" or _BASELINE_NAME.search(cells.text("name") or ""))):
+    name = cells.text("name") or ""
+    if says_none or (not speculates and (stands == "" or name in plain or _BASELINE_NAME.search(name))):
         return Speculation(enabled=False)
     if not speculates:
         return None

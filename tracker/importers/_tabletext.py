@@ -51,7 +51,7 @@ def looks_like_table(text: str) -> bool:
     try:
         table = parse(text, where="")
     except InputError:
-        return _has_table_header(text)
+        return _has_table_header(text) or any(_MARKDOWN_RULE.fullmatch(line) for line in text.splitlines())
     return table is not None
 
 
@@ -135,7 +135,7 @@ def _delimiter(line: str) -> str | None:
         return None
     for delimiter in _DELIMITERS:
         cells = [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
-        if len(cells) > 1 and all(_HEADER_CELL.fullmatch(cell) for cell in cells) and len(set(cells)) == len(cells):
+        if len(cells) > 1 and all(_HEADER_CELL.fullmatch(cell) for cell in cells):
             return delimiter
     return None
 
@@ -206,6 +206,12 @@ def _checked(
         InputError: A row that is not a cut last one has another width.
     """
     open_end = not text.endswith(("\n", "\r"))
+    if twice := [name for name in dict.fromkeys(header) if header.count(name) > 1]:
+        raise InputError(
+            f"the header names `{twice[0]}` {header.count(twice[0])} times",
+            where=f"{where}:{header_line}",
+            hint="Rename or remove one of them.",
+        )
     for index, row in enumerate(rows):
         if len(row.cells) == len(header):
             continue

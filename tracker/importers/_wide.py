@@ -12,12 +12,13 @@ from tracker.domain.server import Speculation
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
 from tracker.importers import _identities, _normalise
-from tracker.importers._columns import Column
+from tracker.importers._columns import Column, canonical
 from tracker.importers._rows import Cells
 from tracker.importers.base import ImportedRun
 
 _CONCURRENCY = re.compile(r"(?:bs|batch|batch_size|c|conc|concurrency|streams)_?(\d+)")
 _DRAFTS = re.compile(r"k_?(\d+)")
+_POOLED = frozenset({"mean", "average", "avg", "overall", "all", "total"})
 _BASELINES = frozenset({"base", "baseline", "no_spec", "nospec", "vanilla", "off"})
 LENGTH_WITHOUT_CONCURRENCY = Finding(
     code="ACCEPT_LENGTH_CONCURRENCY_UNKNOWN",
@@ -80,9 +81,16 @@ def runs(rows: Sequence[Cells], named: tuple[Finding, ...], *, missing: str | No
         raise InputError(
             f"the header names configurations ({', '.join(labels)}), but no column says what the rows are",
             where=rows[0].where,
-            hint="Add a column `concurrency` or `category`.",
+            hint=_rows_hint(columns),
         )
     return tuple(_run(index, label, rows, named, missing) for index, label in enumerate(labels))
+
+
+def _rows_hint(columns: Sequence[Column]) -> str:
+    """Return what to do: name the column that says what the rows are, where there is one to name."""
+    other = next((column.header for column in columns if column.meaning is None), None)
+    add = "Add a column `concurrency` or `category`"
+    return f"{add}." if other is None else f'{add}, or say which it is: --column "{other}=category".'
 
 
 def _run(index: int, label: str, rows: Sequence[Cells], named: tuple[Finding, ...], missing: str | None) -> ImportedRun:
@@ -90,6 +98,10 @@ def _run(index: int, label: str, rows: Sequence[Cells], named: tuple[Finding, ..
     spec = _speculation(label)
     enabled = spec is None or spec.enabled
     measurements = [cell for cells in rows if (cell := _cell(cells, label, with_plain_rate=enabled)) is not None]
+    # A row of means stands for all of them.
+    measurements.sort(key=lambda cell: cell.category is not None)
+    if spec is None and any(cell.reported_accept_rate or _accepts(cell) for cell in measurements):
+        spec = Speculation(enabled=True)
     findings = [
         finding
         for cell in measurements
@@ -120,9 +132,27 @@ def _speculation(label: str) -> Speculation | None:
     return Speculation(enabled=drafts > 0, num_steps=drafts, num_draft_tokens=drafts + 1 if drafts else None)
 
 
+def _accepts(cell: Measurement) -> bool:
+    return (cell.accept_length or 0) > 1
+
+
+def _others(cells: Cells, label: str) -> dict[str, float]:
+    """Return the numbers without a meaning that belong to a configuration; a baseline has only those named after it."""
+    labels = {column.label for column in cells.columns if column.label is not None} - {label}
+    others = tuple(f"{other}_" for other in labels)
+    return {
+        name: value
+        for name, value in cells.others()[0].items()
+        if canonical(name).startswith(f"{label}_")
+        or (label not in _BASELINES and not canonical(name).startswith(others))
+    }
+
+
 def _cell(cells: Cells, label: str, *, with_plain_rate: bool) -> Measurement | None:
     """Return one row's measurement of one configuration; None when the row has none."""
-    cell = Measurement(concurrency=cells.count("concurrency"), category=cells.text("prompt_set"))
+    category = cells.text("prompt_set")
+    pooled = category is not None and category.lower() in _POOLED
+    cell = Measurement(concurrency=cells.count("concurrency"), category=None if pooled else category)
     filled = cell
     for column in cells.columns:
         value = cells.reported_in(column) if column.label == label else None
@@ -133,4 +163,4 @@ def _cell(cells: Cells, label: str, *, with_plain_rate: bool) -> Measurement | N
     rate = cells.reported("accept_rate")
     if with_plain_rate and rate is not None and filled.reported_accept_rate is None:
         filled = dataclasses.replace(filled, reported_accept_rate=rate, accept_rate_convention="unknown")
-    return filled
+    return dataclasses.replace(filled, extra=_others(cells, label))

@@ -6,6 +6,7 @@ concurrencies or prompt categories; where it names concurrencies (`bs1_tok_s`, `
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from tracker.domain.server import Speculation
 from tracker.domain.training import Training
 from tracker.domain.workload import Hardware, Workload
 from tracker.errors import InputError
-from tracker.importers import _columns, _identities, _normalise, _rows, _source, _tabletext, _wide
+from tracker.importers import _bounds, _columns, _identities, _normalise, _rows, _source, _tabletext, _wide
 from tracker.importers._columns import Column
 from tracker.importers._rows import Cells
 from tracker.importers.base import ImportedRun
@@ -68,7 +69,12 @@ def runs(table: _tabletext.Table, *, where: str, given: Mapping[str, str] | None
     named = _named_findings(columns, rows, table)
     if _wide.names_configurations(columns):
         return _wide.runs(rows, named, missing=table.cut)
-    return tuple(_run(index, cells, named, table.cut) for index, cells in enumerate(rows))
+    plain = _rows.plain_names(rows)
+    # SpecForge prints 1.0 where nothing speculates; a table that leaves such cells empty means what it says.
+    ones = all(cells.text("accept_length") is not None for cells in rows)
+    return tuple(
+        _run(index, cells, named, table.cut, plain=plain, ones_mean_none=ones) for index, cells in enumerate(rows)
+    )
 
 
 def _require_measured(columns: Sequence[Column], table: _tabletext.Table, path: str) -> None:
@@ -150,12 +156,21 @@ def _is_number(text: str | None) -> bool:
     return text is not None and _normalise.number(_rows.bare_number(text)) is not None
 
 
-def _run(index: int, cells: Cells, named: tuple[Finding, ...], missing: str | None) -> ImportedRun:
+def _run(
+    index: int,
+    cells: Cells,
+    named: tuple[Finding, ...],
+    missing: str | None,
+    *,
+    plain: frozenset[str],
+    ones_mean_none: bool,
+) -> ImportedRun:
     """Return the run of one row."""
     length, positions = accept_length(cells), _positions(cells)
     rate = cells.reported("accept_rate")
     acceptance = any(value is not None for value in (length, rate)) or bool(positions)
-    spec = _rows.speculation(cells, measured_acceptance=acceptance and not _is_one(length))
+    measured = acceptance and not (ones_mean_none and _is_one(length))
+    spec = _rows.speculation(cells, measured_acceptance=measured, plain=plain)
     measurements, findings = _measurements(cells, spec, length, rate, positions)
     texts = cells.others()[1]
     samples = cells.count("samples")
@@ -232,6 +247,10 @@ def _measurements(
     if off:
         # A server that does not speculate has no acceptance, whatever a table prints in its row.
         length = rate = None
+    at_most: dict[str, float] = {}
+    if length is None and rate is not None:
+        length, at_most, derived = _bounds.from_rate(cells, rate)
+        findings += derived
     reading = _normalise.read_rate(
         length=length,
         rate=rate,
@@ -241,6 +260,7 @@ def _measurements(
     findings += reading.findings
     wide = _wide.concurrency_cells(cells)
     cell = _cell(cells, spec, length, rate, None if rate is None else reading.convention)
+    cell = dataclasses.replace(cell, extra={**cell.extra, **at_most})
     measured = cell if not wide else _wide.lone_acceptance(cell)
     for item in (*wide, *([measured] if measured is not None else [])):
         findings += _identities.check(
