@@ -20,6 +20,8 @@ from tracker.analysis.results import PriorSensitivity
 from tracker.analysis.uncertainty import HIGH_QUANTILE, LOW_QUANTILE
 from tracker.domain.estimate import Estimate
 
+# Shares of forms that moved by less leave the curve as it is.
+_SHIFTED = 0.01
 _SLOPES = ((0.5, "slope prior halved"), (2.0, "slope prior doubled"))
 
 
@@ -50,7 +52,9 @@ def _compared(evidence: Evidence, other: Evidence, label: str, first: Valued, *,
     samples = max((point.samples for point in fit.forecast if not point.speculative), default=None)
     if stated is None or anew is None or samples is None:
         return found
-    held = refit_curve(fit, priors=other.priors, seed=other.seed, form_weights=stated.form_weights)
+    held: Posterior | None = anew
+    if np.abs(np.subtract(anew.form_weights, stated.form_weights)).max() > _SHIFTED:
+        held = refit_curve(fit, priors=other.priors, seed=other.seed, form_weights=stated.form_weights)
     return replace(
         found,
         samples=samples,
