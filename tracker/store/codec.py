@@ -262,10 +262,12 @@ def _unknown_field(read: Any, known: Any, path: str) -> str | None:
 
 def _sparse(value: Any) -> Any:
     """Return a dataclass as dictionaries without the fields that hold their default."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, tuple):
+        return [_sparse(item) for item in value]
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        if isinstance(value, tuple):
-            return [_sparse(item) for item in value]
-        return value if value is None or isinstance(value, str | int | float) else _listed(msgspec.to_builtins(value))
+        return _listed(msgspec.to_builtins(value))
     kept = {}
     for name, default in _defaults(type(value)):
         item = getattr(value, name)

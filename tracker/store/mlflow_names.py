@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 MAX_KEY = 250
 MAX_RUN_NAME = 250
@@ -44,6 +45,7 @@ class Names:
         return dict(self._changed)
 
 
+@lru_cache(maxsize=4096)  # every run has the same few hundred names
 def safe_key(original: str) -> str:
     """Return a key that MLflow takes and a person recognises: `TTFT (ms)` -> `TTFT_ms`, `accept@1` -> `accept_at_1`."""
     text = "".join(SPOKEN.get(character, character) for character in original)
