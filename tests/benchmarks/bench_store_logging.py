@@ -18,7 +18,7 @@ from tracker.store import codec, mlflow_write
 from tracker.store.mlflow_open import configure_mlflow, open_store
 from tracker.store.mlflow_store import MlflowStore
 
-ROUNDS = 24
+ROUNDS = 96
 FILLED = 200
 FLUENT_ROUNDS = 3
 PROMISED_OVER_FEWEST = 1.2
@@ -94,7 +94,7 @@ def _fewest(store: MlflowStore, run: LoggedRun) -> float:
     client = store._client
     start = time.perf_counter()
     tags = [RunTag("tracker.complete", "true")]
-    run_id = mlflow_write.create(client, prepared, experiment.experiment_id)
+    run_id = mlflow_write.create_run(client, prepared, experiment.experiment_id).info.run_id
     models = None if model_id is None else [LoggedModelInput(model_id)]
     inputs = None if dataset is None else [DatasetInput(dataset, [InputTag("mlflow.data.context", "benchmark")])]
     client.log_inputs(run_id, datasets=inputs, models=models)

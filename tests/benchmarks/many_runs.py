@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import shutil
 import sqlite3
 import uuid
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ from tracker.domain.record import LoggedRun, RunRecord
 from tracker.domain.server import ServerConfig, Speculation
 from tracker.domain.workload import Hardware, Workload
 from tracker.store import codec, mlflow_write
-from tracker.store.mlflow_projection import CHANGED_AT
+from tracker.store.mlflow_projection import CHANGED_AT, sortable
 from tracker.store.mlflow_store import MlflowStore
 
 FIRST_NIGHT = datetime(2024, 12, 1, 2, 0, tzinfo=UTC)
@@ -60,8 +59,8 @@ def fill(
         client = BulkClient(connection, Path(home.artifact_location))
         for run in every:
             prepared = mlflow_write.prepare(run, content_sha256=codec.content_digest(run), decision_concurrency=None)
-            run_id = mlflow_write.create(client, prepared, home.experiment_id)
-            mlflow_write.write(client, prepared, run_id, home)
+            begun = mlflow_write.create_run(client, prepared, home.experiment_id)
+            mlflow_write.write(client, prepared, begun, home, meanwhile=lambda: None)
         client.flush()
 
 
@@ -81,8 +80,11 @@ class BulkClient:
         run_id = uuid.uuid4().hex
         self._runs = {"id": run_id, "experiment": int(experiment_id), "start": start_time, "name": run_name}
         self._runs["user"] = tags.get("mlflow.user", "")
-        self._tags = {**tags, "mlflow.runName": run_name}
-        return SimpleNamespace(info=SimpleNamespace(run_id=run_id))
+        # Two years of nights, not the minute in which they are made.
+        changed = sortable(datetime.fromisoformat(tags["tracker.logged_at"]))
+        self._tags = {**tags, "mlflow.runName": run_name, CHANGED_AT: changed}
+        where = self._artifacts / run_id / "artifacts"
+        return SimpleNamespace(info=SimpleNamespace(run_id=run_id, artifact_uri=str(where)))
 
     def log_inputs(self, run_id: str, datasets: Any = None, models: Any = None) -> None:
         for item in datasets or ():
@@ -93,12 +95,6 @@ class BulkClient:
                 self._add("input_tags", (link, tag.key, tag.value))
         for model in models or ():
             self._add("inputs", (uuid.uuid4().hex, "RUN_INPUT", run_id, "MODEL_INPUT", model.model_id, 0))
-
-    def log_artifacts(self, run_id: str, folder: str) -> None:
-        target = self._artifacts / run_id / "artifacts"
-        target.parent.mkdir(parents=True)
-        shutil.move(folder, target)
-        Path(folder).mkdir()  # whoever made it removes it
 
     def log_batch(self, run_id: str, metrics: Any, params: Any, tags: Any) -> None:
         latest: dict[str, Any] = {}
@@ -117,7 +113,6 @@ class BulkClient:
             self._add("latest_metrics", (item.key, item.value, item.timestamp, item.step, 0, run_id))
         for item in params:
             self._add("params", (item.key, item.value, run_id))
-        # Two years of nights, not the minute in which they are made.
         self._tags |= {tag.key: tag.value for tag in tags if tag.key != CHANGED_AT}
 
     def set_terminated(self, run_id: str, *, status: str, end_time: int) -> None:

@@ -159,12 +159,13 @@ def meet(place):
     while len(list(folder.glob(f"{place}-*"))) < int(processes):
         time.sleep(0.003)
 meet("start")
+store = open_store(uri, environ={})
 for i in range(int(count)):
     if same == "same":
         meet(f"run{i}")
     name = f"run {i}" if same == "same" else f"run {index} {i}"
     run = samples.run(name, experiment=experiment, record_id=f"{experiment} {name}")
-    logged = log(run, open_store(uri, environ={}), Spool(folder / f"spool-{index}"))
+    logged = log(run, store, Spool(folder / f"spool-{index}"))
     print(logged.run_id, logged.error)
 """
 

@@ -288,10 +288,10 @@ def written_beside(store: MlflowStore, run: LoggedRun, *, whole: bool = True) ->
     client = client_of(store)
     experiment = client.get_experiment(store.experiment_id(run.record.experiment))
     prepared = mlflow_write.prepare(run, content_sha256=codec.content_digest(run), decision_concurrency=None)
-    run_id = mlflow_write.create(client, prepared, experiment.experiment_id)
+    begun = mlflow_write.create_run(client, prepared, experiment.experiment_id)
     if whole:
-        mlflow_write.write(client, prepared, run_id, experiment)
-    return run_id
+        mlflow_write.write(client, prepared, begun, experiment, meanwhile=lambda: None)
+    return str(begun.info.run_id)
 
 
 def active_runs(store: MlflowStore, experiment: str) -> set[str]:

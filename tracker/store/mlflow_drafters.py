@@ -76,6 +76,15 @@ def drafter_model(client: Any, record: RunRecord, experiment: Any, *, source_run
     return _settled(client, experiment, made, wanted)
 
 
+def is_known(record: RunRecord, experiment: Any) -> bool:
+    """Return whether the page of a record's drafter is there and says all that the record knows of it."""
+    if record.drafter is None:
+        return True
+    wanted = _described(record.drafter, record)
+    found = next((known for _, known in _known(experiment) if known.agrees(wanted)), None)
+    return found is not None and found == found.joined(wanted)
+
+
 def _make(client: Any, experiment: Any, wanted: Drafter, source_run_id: str | None) -> str:
     created = client.create_logged_model(
         experiment.experiment_id,

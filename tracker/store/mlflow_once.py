@@ -9,6 +9,10 @@ written whole by anybody always stays:
    read is its last state. If its writer has finished in between, it is restored, and rule 1 decides; if not, its
    writer is refused, starts again, and finds the whole copy.
 3. Of two whole copies with other content, each writer takes back its own and reports a conflict; its spool has it.
+
+When to look for copies follows from it: once a writer's own run is there, at any time. Of two writers the one who made
+its run later sees the other's when it looks, and settles both when it has written its own. A run that was discarded
+between its last write and its end is noticed by the call that ends it, which MLflow refuses for a deleted run.
 """
 
 from __future__ import annotations
@@ -67,13 +71,13 @@ def settle(
             return kept
 
 
-def resumable(client: Any, half_written: list[Any], *, record_sha256: str, experiment_id: str) -> str | None:
+def resumable(client: Any, half_written: list[Any], *, record_sha256: str, experiment_id: str) -> Any | None:
     """Return the half-written run that holds the beginning of exactly this record; discard any other."""
-    kept: str | None = None
+    kept: Any | None = None
     for run in half_written:
         same = run.data.tags.get(RECORD_SHA256) == record_sha256 and run.info.experiment_id == experiment_id
         if kept is None and same:
-            kept = str(run.info.run_id)
+            kept = run
         else:
             discard(client, run.info.run_id)
     return kept

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tracker.domain.record import LoggedRun, StoredRun
 from tracker.store import codec, mlflow_once, mlflow_write
 from tracker.store.conflict import conflict
 from tracker.store.failures import ContendedError
+from tracker.store.mlflow_drafters import is_known
 from tracker.store.mlflow_experiments import find_experiments, former_names, read_campaign
 
+REMEMBERED_SECONDS = 5.0
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclasses.dataclass(slots=True, kw_only=True)
 class RunWriter:
-    """Stores runs in one store; a second call finds and completes whatever the first one left."""
+    """Stores runs in one store; a second call finds and completes whatever the first one left.
+
+    What was read of the experiments serves the runs that are stored right after, for as long as the writing of one run
+    may take on a busy server: by then it is as old as that for one run alone. It is forgotten as soon as anything
+    fails or is changed, so that the next attempt begins with what the store holds.
+    """
 
     where: str
     """The store, as errors name it."""
@@ -23,6 +33,8 @@ class RunWriter:
     """Makes the experiment of a campaign that has none."""
     stored: Callable[[str], StoredRun]
     """Reads a run that is stored, to say how another one differs."""
+    _experiments: dict[str, Any] = dataclasses.field(default_factory=dict, init=False)
+    _read_at: float = dataclasses.field(default=-math.inf, init=False)
 
     def save(self, client: Any, run: LoggedRun, *, content_sha256: str) -> str:
         """Return the id of the run in MLflow.
@@ -36,8 +48,22 @@ class RunWriter:
             RecordConflictError: It is stored with other content.
             ContendedError: Somebody wrote or deleted it at the same moment; a second call finds what is left.
         """
+        experiments, read_at = self._experiments, self._read_at
+        self.forget()
+        if time.monotonic() - read_at > REMEMBERED_SECONDS:
+            read_at, experiments = time.monotonic(), find_experiments(client)
+        run_id = self._save(client, run, content_sha256, experiments)
+        campaign = experiments.get(run.record.experiment)
+        if campaign is not None and is_known(run.record, campaign):
+            self._experiments, self._read_at = experiments, read_at
+        return run_id
+
+    def forget(self) -> None:
+        """Ask for the experiments at the next run: somebody may have changed one."""
+        self._experiments, self._read_at = {}, -math.inf
+
+    def _save(self, client: Any, run: LoggedRun, content_sha256: str, experiments: Mapping[str, Any]) -> str:
         record = run.record
-        experiments = find_experiments(client)
         ids = [item.experiment_id for item in experiments.values()]
         earlier = mlflow_once.runs_of(client, record.record_id, ids)
         complete = mlflow_once.whole(earlier)
@@ -56,15 +82,15 @@ class RunWriter:
         campaign = read_campaign(experiment)
         decision = None if campaign is None else campaign.decision_concurrency
         prepared = mlflow_write.prepare(run, content_sha256=content_sha256, decision_concurrency=decision)
-        run_id = mlflow_once.resumable(
+        begun = mlflow_once.resumable(
             client, half_written, record_sha256=prepared.tags[mlflow_write.RECORD_SHA256], experiment_id=number
-        )
-        artifact_uri = None
-        if run_id is None:
-            info = mlflow_write.create_run(client, prepared, number).info
-            run_id, artifact_uri = str(info.run_id), str(info.artifact_uri)
-        mlflow_write.write(client, prepared, run_id, experiment, artifact_uri=artifact_uri)
-        if not mlflow_once.has_copies(client, record_id, run_id, [number]):
+        ) or mlflow_write.create_run(client, prepared, number)
+        run_id = str(begun.info.run_id)
+        is_copied = mlflow_write.write(
+            client, prepared, begun, experiment,
+            meanwhile=lambda: mlflow_once.has_copies(client, record_id, run_id, [number]),
+        )  # fmt: skip
+        if not is_copied:
             return run_id
         stored = mlflow_once.settle(client, record_id, [number], content_sha256=content_sha256, own=run_id)
         return self._confirmed(client, stored, run, content_sha256)

@@ -167,6 +167,7 @@ class MlflowStore:
         with self._errors(f"the campaign {campaign.name!r} could not be stored"):
             found = mlflow_experiments.find_experiments(self._client).get(campaign.name)
             experiment = found or self._make_experiment(campaign.name)
+            self._writer.forget()
             mlflow_experiments.keep_campaign(self._client, experiment, campaign)
 
     def load_campaign(self, experiment: str) -> Campaign | None:
@@ -241,6 +242,7 @@ class MlflowStore:
         Raises:
             StoreError: The store does not answer or is unsuitable.
         """
+        self._writer.forget()  # whoever asks for it may change a campaign
         return self._client
 
     def stored(self, run: Any, experiment: str) -> StoredRun:
@@ -257,7 +259,7 @@ class MlflowStore:
     def speaking(self, doing: str) -> Iterator[Any]:
         """Yield MLflow's client; what it raises is told as StoreError, with what was being done."""
         with self._errors(doing):
-            yield self._client
+            yield self.client
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:
         _ = self._client  # connected first: importing MLflow with its defaults would be too late to correct

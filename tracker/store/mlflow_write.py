@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tracker.domain.record import LoggedRun, RunRecord
 from tracker.store.mlflow_artifacts import RECORD, artifacts
@@ -27,6 +28,8 @@ DATASET_DIGEST_CHARACTERS = 28
 BATCH_PARAMS = 100
 BATCH_ITEMS = 1000
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
@@ -41,7 +44,7 @@ class Prepared:
     projection: Projection
     """Parameters, metrics, tags."""
     tags: dict[str, str]
-    """All tags that the run has from its creation on."""
+    """All tags that it has but the mark that it is complete; the time of its last change is the earliest it may be."""
 
 
 def prepare(run: LoggedRun, *, content_sha256: str, decision_concurrency: int | None) -> Prepared:
@@ -63,22 +66,17 @@ def prepare(run: LoggedRun, *, content_sha256: str, decision_concurrency: int | 
     return Prepared(run=run, content_sha256=content_sha256, files=files, projection=projection, tags=tags)
 
 
-def create(client: Any, prepared: Prepared, experiment_id: str) -> str:
-    """Return the id of a new, still incomplete run."""
-    return str(create_run(client, prepared, experiment_id).info.run_id)
-
-
 def create_run(client: Any, prepared: Prepared, experiment_id: str) -> Any:
-    """Return a new, still incomplete run."""
+    """Return a new, still incomplete run. When it last changed is said when it is complete."""
     return client.create_run(
         experiment_id,
         start_time=started_ms(prepared.run.record),
-        tags=prepared.tags,
+        tags={key: value for key, value in prepared.tags.items() if key != CHANGED_AT},
         run_name=prepared.projection.run_name,
     )
 
 
-def write(client: Any, prepared: Prepared, run_id: str, experiment: Any, *, artifact_uri: str | None = None) -> None:
+def write(client: Any, prepared: Prepared, run: Any, experiment: Any, *, meanwhile: Callable[[], T]) -> T:
     """Write everything into a run and finish it. Writing the same again over a half-written run does no harm.
 
     The mark that the run is complete travels as a tag of the one batch, which comes last: within a batch MLflow's
@@ -88,23 +86,23 @@ def write(client: Any, prepared: Prepared, run_id: str, experiment: Any, *, arti
 
     Args:
         client: MlflowClient.
-        prepared: The run.
-        run_id: Where to write it.
+        prepared: What to write.
+        run: MLflow's run to write it into.
         experiment: MLflow's experiment, freshly read.
-        artifact_uri: Where the run's artifacts are, when known; else MLflow is asked.
+        meanwhile: What to ask the store while a server takes the files.
+
+    Returns:
+        What `meanwhile` returned.
     """
     from mlflow.entities import Param, RunTag
 
-    record = prepared.run.record
-    is_training = record.kind == "training"
-    model_id = drafter_model(client, record, experiment, source_run_id=run_id if is_training else None)
-    dataset = dataset_of(record)
-    if artifact_uri is None:
+    record, run_id = prepared.run.record, str(run.info.run_id)
+    with uploading(client, str(run.info.artifact_uri), prepared.files):
+        is_training = record.kind == "training"
+        model_id = drafter_model(client, record, experiment, source_run_id=run_id if is_training else None)
+        dataset = dataset_of(record)
         link(client, record, run_id, model_id, dataset)
-        log_files(client, run_id, prepared.files)
-    else:
-        with uploading(client, artifact_uri, prepared.files):
-            link(client, record, run_id, model_id, dataset)
+        answer = meanwhile()
     metrics = [_metric(value, record, model_id, dataset) for value in prepared.projection.metrics]
     params = [Param(key, value) for key, value in prepared.projection.params.items()]
     tags = [] if model_id is None else [RunTag(MODEL_ID, model_id)]
@@ -115,6 +113,7 @@ def write(client: Any, prepared: Prepared, run_id: str, experiment: Any, *, arti
     marks = [RunTag(CHANGED_AT, written_at(prepared.tags[CHANGED_AT])), RunTag(COMPLETE, "true")]
     client.log_batch(run_id, metrics=metrics, params=params, tags=[*tags, *marks])
     finish(client, run_id, record)
+    return answer
 
 
 def finish(client: Any, run_id: str, record: RunRecord) -> None:
