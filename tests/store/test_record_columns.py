@@ -17,7 +17,7 @@ from tracker.domain.record import RunRecord
 from tracker.domain.server import ServerConfig
 from tracker.domain.training import MetricPoint, Training
 from tracker.store.codec import decode_record, encode_record
-from tracker.store.record_columns import Columns, Reader, Writer, contents, rewritten
+from tracker.store.record_columns import Columns, Reader, Writer, contents
 from tracker.store.shared_mapping import SharedMapping
 
 drawn = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -94,13 +94,6 @@ def test_alike_parts_are_kept_once_and_are_one_object() -> None:
     assert isinstance(first.arguments, SharedMapping)
     assert first.arguments._base is second.arguments._base
     assert dict(first.arguments) == decode_record(written[1]).server.arguments  # type: ignore[union-attr]
-
-
-def test_columns_written_anew_hold_the_records_asked_for() -> None:
-    written = [encode_record(run.record) for run in many_runs.runs(30, with_rows=False)]
-    columns = rewritten([(columns_of(written[:20]), [3, 1]), (columns_of(written[20:]), [5])])
-
-    assert list(contents(columns, range(3))) == [written[3], written[1], written[25]]
 
 
 @given(base=st.dictionaries(st.text(max_size=3), st.integers()), data=st.data())

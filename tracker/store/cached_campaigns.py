@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import itertools
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,7 @@ from tracker.store.mlflow_artifacts import RECORD
 from tracker.store.mlflow_fetch import fetch
 from tracker.store.mlflow_fresh import OVERLAP, beginnings, bring_up_to_date, changed_since
 from tracker.store.mlflow_projection import sortable
-from tracker.store.mlflow_read import EARLIER_IDS, earlier_ids, read_artifact
+from tracker.store.mlflow_read import EARLIER_IDS, PAGE, earlier_ids, read_artifact
 
 LATEST_CLOCK = timedelta(days=250)
 
@@ -84,7 +85,7 @@ def _without_collecting() -> Iterator[None]:
 
 def _meant(known: Known, experiment: str, query: Query) -> Iterator[Found]:
     rows = known.index.rows
-    for run_id, record in known.take_records([run_id for run_id, row in rows.items() if _is_meant(row, query)]):
+    for run_id, record in known.records(run_id for run_id, row in rows.items() if _is_meant(row, query)):
         tags = rows[run_id].tags
         here = record if record.experiment == experiment else record.replace(experiment=experiment)
         yield run_id, amended(here, tags), tuple(tags.get(EARLIER_IDS, "").split())
@@ -106,9 +107,10 @@ def _newest(client: Any, experiment: Any, query: Query) -> Iterator[Found]:
     times = beginnings(sortable(query.logged_since or now), sortable(now + OVERLAP))
     later = beginnings(sortable(now), sortable(now + LATEST_CLOCK))
     runs = changed_since(client, experiment, dict.fromkeys((*times, *later)))
-    got = fetch(client, {run_id: run.info.artifact_uri for run_id, run in runs.items()}, RECORD)
-    for run_id, run in runs.items():
-        content = got[run_id] if run_id in got else read_artifact(client, run, RECORD)
-        record = decode_record(content, where=f"run {run_id}, {RECORD}").replace(experiment=experiment.name)
-        if matches(record, query):
-            yield run_id, amended(record, run.data.tags), earlier_ids(run)
+    while here := {run.info.run_id: run for run in itertools.islice(runs, PAGE)}:
+        got = fetch(client, {run_id: run.info.artifact_uri for run_id, run in here.items()}, RECORD)
+        for run_id, run in here.items():
+            content = got[run_id] if run_id in got else read_artifact(client, run, RECORD)
+            record = decode_record(content, where=f"run {run_id}, {RECORD}").replace(experiment=experiment.name)
+            if matches(record, query):
+                yield run_id, amended(record, run.data.tags), earlier_ids(run)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tracker.domain.measurement import RequestRow
-from tracker.store.cache_files import content_name, read_file, write_file
+from tracker.store.cache_files import content_name, pack, read_file, write_file, write_packed
 from tracker.store.mlflow_artifacts import REQUESTS
 from tracker.store.mlflow_fetch import fetch
 from tracker.store.rows import decode_rows
@@ -87,9 +87,9 @@ class CachedRows:
         run_ids = list(fresh)
         for start in range(0, len(run_ids), RUNS_A_FILE):
             here = run_ids[start : start + RUNS_A_FILE]
-            held = [msgspec.msgpack.encode(fresh[run_id]) for run_id in here]
-            name = content_name(held)
-            if not write_file(self._folder / name, held):
+            packed = pack([msgspec.msgpack.encode(fresh[run_id]) for run_id in here])
+            name = content_name(packed)
+            if not write_packed(self._folder / name, packed):
                 return
             index |= {run_id: Place(name, position) for position, run_id in enumerate(here)}
         write_file(self._folder / INDEX, index)

@@ -7,13 +7,13 @@ from those of an earlier run. Values stay the JSON bytes they were, so that a re
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from tracker.domain.record import RunRecord
+from tracker.domain.record import SCHEMA_VERSION, RunRecord
 from tracker.domain.server import ServerConfig
 from tracker.errors import StoreError
 from tracker.store.codec import decode_record, exact_value
@@ -51,13 +51,19 @@ class Writer:
         self._known: dict[str, dict[bytes, int]] = {}
         self._bases: dict[tuple[str, ...], list[int]] = {}
 
-    def add(self, content: bytes) -> None:
-        """Add a record by its JSON."""
+    def add(self, content: bytes) -> RunRecord:
+        """Add a record by its JSON and return it.
+
+        Raises:
+            StoreError: The record cannot be read.
+        """
         columns = self._columns
-        parts = _parts(content)
+        record = exact_value(content, RunRecord)
+        is_current = record is not None and record.schema_version == SCHEMA_VERSION
+        parts = _parts(content) if is_current else None
         base = ABSENT
-        if parts is None:
-            parts = {WHOLE: content}
+        if record is None or parts is None:
+            record, parts = decode_record(content), {WHOLE: content}
         elif ARGUMENTS in parts:
             base, parts[ARGUMENTS] = self._described(parts[ARGUMENTS])
         for name in parts.keys() - columns.index.keys():
@@ -68,6 +74,7 @@ class Writer:
             index.append(self._number(name, parts[name]) if name in parts else ABSENT)
         columns.base.append(base)
         columns.size += 1
+        return record
 
     def columns(self) -> Columns:
         """Return what was added."""
@@ -163,15 +170,6 @@ class Reader:
         return decoded[number]
 
 
-def rewritten(sources: Iterable[tuple[Columns, Sequence[int]]]) -> Columns:
-    """Return the records at some positions of several columns as one."""
-    writer = Writer()
-    for columns, positions in sources:
-        for content in contents(columns, positions):
-            writer.add(content)
-    return writer.columns()
-
-
 def contents(columns: Columns, positions: Iterable[int]) -> Iterator[bytes]:
     """Yield the JSON of records, byte for byte as it was added."""
     for position in positions:
@@ -191,8 +189,6 @@ def contents(columns: Columns, positions: Iterable[int]) -> Iterator[bytes]:
 
 def _parts(content: bytes) -> dict[str, bytes] | None:
     """Return a record's fields as JSON; None for one that would not come back as it was."""
-    if exact_value(content, RunRecord) is None:
-        return None
     fields = _raw(content)
     server = fields.pop(SERVER, None)
     parts = {name: bytes(raw) for name, raw in fields.items()}
