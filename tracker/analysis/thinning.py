@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracker.analysis.configurations import configurations
-from tracker.analysis.observations import Observation, observe
+from tracker.analysis.observations import observe
+from tracker.analysis.readings import throughput
 from tracker.analysis.results import Configuration, Note
 from tracker.analysis.selection import difference, fingerprint
 from tracker.domain.record import StoredRun
@@ -21,6 +22,9 @@ from tracker.domain.record import StoredRun
 # A run at three loads adds some 2.6 KB to memo.html (measured), which may have 500.
 MOST_RUNS = 120
 LATEST_FRACTION = 0.5
+
+_Place = tuple[float, str, StoredRun]
+"""A run with what it is ordered by: speed or moment, then record id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,28 +103,35 @@ def _leading(runs: Sequence[StoredRun], labels: Mapping[str, Configuration], *, 
     """
     groups = {fingerprint(run.record): run for run in shown}
     comparable: dict[tuple[Any, ...], bool] = {}
-    found: dict[tuple[Any, ...], Observation] = {}
-    for item in observe([run for run in runs if run.record.kind == "benchmark" and run.run_id in labels], labels):
-        group = fingerprint(item.record)
+    runs = [run for run in runs if run.record.kind == "benchmark" and run.run_id in labels]
+    superseded = {run.record.supersedes for run in runs}
+    places: dict[tuple[Any, ...], list[_Place]] = defaultdict(list)
+    for run in runs:
+        record = run.record
+        group = fingerprint(record)
         if group not in comparable:
-            comparable[group] = any(difference(run, item.run) is None for run in groups.values())
-        if not comparable[group] or not item.contends:
+            comparable[group] = any(difference(known, run) is None for known in groups.values())
+        if not comparable[group] or record.record_id in superseded:
             continue
-        for key, better in (("fastest", _speed), ("latest", _moment)):
-            place = (group, item.concurrency, item.speculative, key)
-            if key == "latest" and item.speculative:
+        speculative = labels[run.run_id].speculative
+        for cell in record.pooled():
+            speed = throughput(cell)
+            if speed is None:
                 continue
-            if place not in found or better(item) > better(found[place]):
-                found[place] = item
-    return {item.run_id for item in found.values()}
+            places[group, cell.concurrency, speculative].append((speed.value, record.record_id, run))
+            if not speculative:
+                moment = record.measured_at.timestamp()
+                places[group, cell.concurrency, "latest"].append((moment, record.record_id, run))
+    leading = (_first_that_contends(found, labels) for found in places.values())
+    return {run.run_id for run in leading if run is not None}
 
 
-def _speed(item: Observation) -> tuple[float, str]:
-    return (0.0 if item.throughput is None else item.throughput.value, item.record.record_id)
-
-
-def _moment(item: Observation) -> tuple[float, str]:
-    return (item.record.measured_at.timestamp(), item.record.record_id)
+def _first_that_contends(found: list[_Place], labels: Mapping[str, Configuration]) -> StoredRun | None:
+    # Of thousands of runs one or two are observed: all of them would take longer than reading them.
+    for _, _, run in sorted(found, key=lambda place: place[:2], reverse=True):
+        if any(item.contends for item in observe([run], labels)):
+            return run
+    return None
 
 
 def _kinds(runs: Sequence[StoredRun], labels: Mapping[str, Configuration]) -> list[list[StoredRun]]:
