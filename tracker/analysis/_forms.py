@@ -36,6 +36,9 @@ class Chain:
     """Highest accept length."""
 
 
+Curve = Callable[[float], FloatArray]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
     """One form of the curve."""
@@ -44,8 +47,12 @@ class Form:
     """Its name."""
     dimensions: int
     """Number of normal scores."""
-    lengths: Callable[[FloatArray, float, Priors, Chain], FloatArray]
-    """Accept length (n_draws,) at scores (n_draws, dimensions) and x."""
+    curve: Callable[[FloatArray, Priors, Chain], Curve]
+    """Accept length (n_draws,) by x, at scores (n_draws, dimensions): what no size changes is computed once."""
+
+    def lengths(self, scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+        """Return accept length (n_draws,) at scores (n_draws, dimensions) and x."""
+        return self.curve(scores, priors, chain)(x)
 
 
 def _positive_normal(score: FloatArray, mean: float, sd: float) -> FloatArray:
@@ -68,43 +75,52 @@ def _served(first: FloatArray, rho: FloatArray, chain: Chain) -> FloatArray:
     return np.clip(decaying_length(rates, rho, chain.num_steps), 1.0, chain.max_length)
 
 
-def _logit_linear(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+def _logit_linear(scores: FloatArray, priors: Priors, chain: Chain) -> Curve:
     level = priors.level_mean + priors.level_sd * scores[:, 0]
     slope = _positive_normal(scores[:, 1], priors.slope_mean, priors.slope_sd)
-    return _served(special.expit(level + slope * x), _rho(scores[:, 2], priors), chain)
+    rho = _rho(scores[:, 2], priors)
+    return lambda x: _served(special.expit(level + slope * x), rho, chain)
 
 
-def _power_to_ceiling(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+def _power_to_ceiling(scores: FloatArray, priors: Priors, chain: Chain) -> Curve:
     start = np.minimum(_level(scores[:, 0], priors), chain.max_acceptance)
     ceiling = start + (chain.max_acceptance - start) * special.ndtr(scores[:, 1])
     exponent = priors.power_median * np.exp(priors.power_log_sd * scores[:, 2])
-    first = ceiling - (ceiling - start) * 10.0 ** np.clip(-exponent * x, -50.0, 50.0)
-    return _served(first, _rho(scores[:, 3], priors), chain)
+    rho = _rho(scores[:, 3], priors)
+
+    def lengths(x: float) -> FloatArray:
+        return _served(ceiling - (ceiling - start) * 10.0 ** np.clip(-exponent * x, -50.0, 50.0), rho, chain)
+
+    return lengths
 
 
-def _log_linear(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+def _log_linear(scores: FloatArray, priors: Priors, chain: Chain) -> Curve:
     start = decaying_length(_level(scores[:, 0], priors), _rho(scores[:, 2], priors), chain.num_steps)
     slope = _positive_normal(scores[:, 1], priors.linear_mean, priors.linear_sd)
-    return np.clip(start + slope * x, 1.0, chain.max_length)
+    return lambda x: np.clip(start + slope * x, 1.0, chain.max_length)
 
 
-def _logistic_to_a_ceiling(scores: FloatArray, x: float, priors: Priors, chain: Chain) -> FloatArray:
+def _logistic_to_a_ceiling(scores: FloatArray, priors: Priors, chain: Chain) -> Curve:
     highest = chain.max_acceptance
     start = np.minimum(_level(scores[:, 0], priors), highest * (1 - _BELOW))
     slope = _positive_normal(scores[:, 1], priors.slope_mean, priors.slope_sd)
     ceiling = start + (highest - start) * np.maximum(special.ndtr(scores[:, 3]), _BELOW)
     # Slopes were published as logits of acceptance itself: the ceiling leaves the slope at the reference size alone.
     steepness = slope * (1 - start) / (1 - start / ceiling)
-    position = special.logit(start / ceiling) + np.clip(steepness * x, -50.0, 50.0)
-    return _served(ceiling * special.expit(position), _rho(scores[:, 2], priors), chain)
+    position, rho = special.logit(start / ceiling), _rho(scores[:, 2], priors)
+
+    def lengths(x: float) -> FloatArray:
+        return _served(ceiling * special.expit(position + np.clip(steepness * x, -50.0, 50.0)), rho, chain)
+
+    return lengths
 
 
 FORMS = (
-    Form(name="logit-linear", dimensions=3, lengths=_logit_linear),
-    Form(name="power law to a ceiling", dimensions=4, lengths=_power_to_ceiling),
-    Form(name="log-linear", dimensions=3, lengths=_log_linear),
+    Form(name="logit-linear", dimensions=3, curve=_logit_linear),
+    Form(name="power law to a ceiling", dimensions=4, curve=_power_to_ceiling),
+    Form(name="log-linear", dimensions=3, curve=_log_linear),
 )
-LEVELLING = Form(name="logistic to a ceiling", dimensions=4, lengths=_logistic_to_a_ceiling)
+LEVELLING = Form(name="logistic to a ceiling", dimensions=4, curve=_logistic_to_a_ceiling)
 _LEAST_SIZES_TO_LEVEL = 3
 
 

@@ -140,10 +140,11 @@ def _log_weights(
     priors: Priors,
 ) -> FloatArray:
     result = np.zeros(len(scores))
+    curve = form.curve(scores, priors, chain)
     for item in measured:
         sd = math.hypot(item.se, priors.tau)
         x = math.log10(item.samples / priors.reference_samples)
-        result -= 0.5 * ((item.length - form.lengths(scores, x, priors, chain)) / sd) ** 2
+        result -= 0.5 * ((item.length - curve(x)) / sd) ** 2
     if log_proposal is not None:
         result += -0.5 * np.sum(scores**2, axis=1) - log_proposal
     return result
