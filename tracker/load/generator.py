@@ -209,14 +209,13 @@ async def _until_interrupt(work: Coroutine[object, object, None]) -> str | None:
 @contextlib.contextmanager
 def _collector_at_rest() -> Iterator[None]:
     """Keep collections, tens of milliseconds each, out of the measured window."""
-    gc.collect()
-    gc.freeze()
+    before = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
-        gc.unfreeze()
+        if before:
+            gc.enable()
 
 
 def _result(
