@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.conftest import WriteCheckpoint
-from tests.fakes.servers import EAGLE3, serving
+from tests.fakes.servers import EAGLE3, shared
 from tracker.store import Spool, open_store
 
 ROOT = Path(__file__).parents[2]
@@ -141,7 +141,7 @@ def test_mistakes_in_options_are_told_with_advice(
 
 
 def test_bench_prints_the_run_id_to_stdout_and_the_table_to_stderr(cli: Cli) -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         done = cli("bench", url, "--concurrency", "1,2", "--requests", "4", "--output-tokens", "8", "--repeats", "1")
 
     assert done.code == 0, done.err
@@ -187,7 +187,7 @@ def test_what_is_no_address_is_refused_with_advice(cli: Cli, url: str) -> None:
 
 
 def test_an_address_with_the_openai_path_is_the_servers(cli: Cli) -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         done = cli("bench", f"{url.removeprefix('http://')}/v1/", "--requests", "4", "--concurrency", "1",
                    "--output-tokens", "8", "--repeats", "1", "--dry-run", "--json")  # fmt: skip
 
@@ -200,7 +200,7 @@ def test_a_huge_data_set_is_cut_and_the_record_names_what_was_sent(cli: Cli, tmp
     path = tmp_path / "huge.jsonl"
     path.write_text("".join(json.dumps({"prompt": f"p {index}"}) + "\n" for index in range(700)))
     arguments = ["--prompts", path, "--concurrency", "64", "--output-tokens", "2", "--repeats", "1", "--dry-run"]
-    with serving() as url:
+    with shared() as url:
         done = cli("bench", url, *arguments, "--json")
 
     record = json.loads(done.out)[0]["record"]
@@ -209,7 +209,7 @@ def test_a_huge_data_set_is_cut_and_the_record_names_what_was_sent(cli: Cli, tmp
 
 
 def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path) -> None:
-    with serving(*EAGLE3, FAKE_STEP_MS="4") as url:
+    with shared(*EAGLE3, FAKE_STEP_MS="4") as url:
         process = subprocess.Popen(
             [sys.executable, "-c", "from tracker.cli.main import main; main()", "bench", url, "--concurrency", "1",
              "--repeats", "1", "--output-tokens", "16", "--spool", str(tmp_path / "spool")],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
@@ -29,6 +30,28 @@ def free_port() -> int:
 @contextlib.contextmanager
 def serving(*flags: str, **variables: str) -> Iterator[str]:
     """Run the fake engine with these flags and variables, and yield its address."""
+    with _started(flags, variables) as url:
+        yield url
+
+
+_RUNNING = contextlib.ExitStack()
+_SHARED: dict[tuple[object, ...], str] = {}
+atexit.register(_RUNNING.close)
+
+
+def shared(*flags: str, **variables: str) -> contextlib.AbstractContextManager[str]:
+    """Yield the address of a server that all tests of this process share: they cost its start once.
+
+    For tests that need no failure of it and count from where its counters stand.
+    """
+    key = (flags, *sorted(variables.items()))
+    if key not in _SHARED:
+        _SHARED[key] = _RUNNING.enter_context(_started(flags, variables))
+    return contextlib.nullcontext(_SHARED[key])
+
+
+@contextlib.contextmanager
+def _started(flags: tuple[str, ...], variables: Mapping[str, str]) -> Iterator[str]:
     port = free_port()
     environment = {**os.environ, "PYTHONPATH": str(ENGINE), "FAKE_STEP_MS": "0.2", **variables}
     process = subprocess.Popen(

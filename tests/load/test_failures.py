@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.fakes.servers import EAGLE3, serving
+from tests.fakes.servers import EAGLE3, shared
 from tests.load.loading import PROMPTS, nothing, requests
 from tracker.load.answers import Answer, Route
 from tracker.load.generator import LoadGenerator
@@ -61,7 +61,7 @@ def _cases(streamed: bool) -> list[tuple[str, Failure]]:
 @pytest.fixture(scope="module")
 def engine() -> Iterator[str]:
     """Run one fake engine for all failures; a prompt says how its answer is to fail."""
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         yield url
 
 

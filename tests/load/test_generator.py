@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.fakes.servers import EAGLE3, free_port, serving
+from tests.fakes.servers import EAGLE3, free_port, serving, shared
 from tests.load.loading import PROMPTS, TOKENS, load, nothing, requests
 from tracker.load.answers import Answer
 from tracker.load.generator import LoadGenerator
@@ -36,7 +36,7 @@ def expected_counts(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("streams", [1, 4, 16])
 def test_every_count_is_the_servers_own(streams: int, stream: bool) -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         result = load(url, SglangRoute(), streams=streams, stream=stream)
 
     counted = {
@@ -50,7 +50,7 @@ def test_every_count_is_the_servers_own(streams: int, stream: bool) -> None:
 
 
 def test_streams_in_flight_never_exceed_the_concurrency() -> None:
-    with serving(FAKE_STEP_MS="1") as url:
+    with shared(FAKE_STEP_MS="1") as url:
         result = load(url, SglangRoute(), streams=4)
 
     edges = [(answer.sent_s, 1) for answer in result.answers] + [(answer.ended_s, -1) for answer in result.answers]
@@ -62,7 +62,7 @@ def test_streams_in_flight_never_exceed_the_concurrency() -> None:
 
 
 def test_the_first_token_of_a_stream_comes_before_its_end() -> None:
-    with serving(*EAGLE3, FAKE_STEP_MS="3") as url:
+    with shared(*EAGLE3, FAKE_STEP_MS="3") as url:
         result = load(url, SglangRoute(), stream=True, count=8)
 
     for answer in result.answers:
@@ -73,7 +73,7 @@ def test_the_first_token_of_a_stream_comes_before_its_end() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("chat", [False, True])
 def test_the_openai_route_counts_usage_never_chunks(chat: bool, stream: bool) -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         result = load(url, OpenAIRoute(model="fake", chat=chat), stream=stream)
 
     assert [answer.error for answer in result.answers] == [None] * 24
@@ -112,7 +112,7 @@ def test_an_interrupt_keeps_what_was_answered_and_counts_the_rest_as_abandoned()
         if threading.current_thread() is threading.main_thread():
             os.kill(os.getpid(), signal.SIGINT)
 
-    with serving(FAKE_STEP_MS="1") as url:
+    with shared(FAKE_STEP_MS="1") as url:
         result = load(url, SglangRoute(), streams=1, on_answer=interrupt)
 
     assert result.ended_early == "interrupted"
@@ -123,7 +123,7 @@ def test_an_interrupt_keeps_what_was_answered_and_counts_the_rest_as_abandoned()
 def test_an_open_loop_sends_at_the_rate_whatever_is_in_flight() -> None:
     route = SglangRoute()
     with (
-        serving(FAKE_STEP_MS="20") as url,
+        shared(FAKE_STEP_MS="20") as url,
         LoadGenerator(url, route, streams=64, timeout_s=10, headers={}) as generator,
     ):
         result = generator.open_loop(requests(route, stream=False), rate_per_s=100, seed=1, on_answer=nothing)
@@ -138,7 +138,7 @@ def test_an_open_loop_sends_at_the_rate_whatever_is_in_flight() -> None:
 def test_an_open_loop_that_the_server_cannot_follow_ends_instead_of_holding_arrivals_back() -> None:
     route = SglangRoute()
     with (
-        serving(FAKE_STEP_MS="50") as url,
+        shared(FAKE_STEP_MS="50") as url,
         LoadGenerator(url, route, streams=4, timeout_s=10, headers={}) as generator,
     ):
         result = generator.open_loop(requests(route, stream=False), rate_per_s=200, seed=1, on_answer=nothing)
@@ -149,7 +149,7 @@ def test_an_open_loop_that_the_server_cannot_follow_ends_instead_of_holding_arri
 
 
 def test_drafts_on_sglangs_openai_routes_are_its_own_counts() -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         for stream, chat in ((False, False), (True, False), (False, True), (True, True)):
             result = load(url, OpenAIRoute(model="fake", chat=chat, sglang=True), stream=stream)
 
@@ -159,7 +159,7 @@ def test_drafts_on_sglangs_openai_routes_are_its_own_counts() -> None:
 
 
 def test_steady_throughput_leaves_out_the_time_in_which_streams_ran_dry() -> None:
-    with serving(FAKE_STEP_MS="1") as url:
+    with shared(FAKE_STEP_MS="1") as url:
         result = load(url, SglangRoute(), streams=4)
 
     assert result.steady_s is not None
@@ -170,7 +170,7 @@ def test_steady_throughput_leaves_out_the_time_in_which_streams_ran_dry() -> Non
 
 def _sent_headers() -> dict[str, str]:
     route = SglangRoute()
-    with serving() as url:
+    with shared() as url:
         with LoadGenerator(url, route, streams=1, timeout_s=5, headers={"Authorization": "Bearer k"}) as generator:
             generator.closed_loop(requests(route, stream=False)[:1], streams=1, on_answer=nothing)
         found: dict[str, str] = httpx.get(f"{url}/last_headers", trust_env=False).json()

@@ -12,7 +12,7 @@ from types import FrameType
 
 import pytest
 
-from tests.fakes.servers import EAGLE3, serving
+from tests.fakes.servers import EAGLE3, shared
 from tests.load.loading import load
 from tracker.load.control import Control
 from tracker.load.interrupts import interrupts_held
@@ -125,7 +125,7 @@ def test_an_interrupt_while_the_servers_pages_are_read_leaves_nothing_locked(fil
             finally:
                 sys.setprofile(None)
 
-    with serving(*EAGLE3) as url, pytest.raises(KeyboardInterrupt):
+    with shared(*EAGLE3) as url, pytest.raises(KeyboardInterrupt):
         ask(url)
 
 
@@ -140,7 +140,7 @@ def test_an_interrupt_at_the_end_of_a_pass_is_not_lost(place: str) -> None:
         return len(seen) == (2 if place in ("_probe", "watched") else 1)
 
     ended = None
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         hit = _interrupt(ending)
         try:
             ended = load(url, SglangRoute(), streams=1, count=1, tokens=2).ended_early

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.fakes.servers import EAGLE3, serving
+from tests.fakes.servers import EAGLE3, shared
 from tests.load.loading import PROMPTS, TOKENS, nothing, requests
 from tests.load.test_generator import expected_counts
 from tracker.load.answers import Answer, Counts
@@ -50,7 +50,7 @@ def _known_throughput() -> float:
 def test_a_streamed_sample_does_not_bias_the_throughput() -> None:
     measured: dict[float, list[float]] = {0.0: [], 0.25: [], 1.0: []}
     with (
-        serving(*EAGLE3, FAKE_STEP_MS=str(STEP_MS)) as url,
+        shared(*EAGLE3, FAKE_STEP_MS=str(STEP_MS)) as url,
         LoadGenerator(url, SglangRoute(), streams=STREAMS, timeout_s=10, headers={}) as generator,
     ):
         generator.closed_loop(_mixed(0.5, seed=0)[:STREAMS], streams=STREAMS, on_answer=nothing)

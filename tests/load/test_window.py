@@ -8,7 +8,7 @@ import sys
 import httpx
 import pytest
 
-from tests.fakes.servers import EAGLE3, serving
+from tests.fakes.servers import EAGLE3, serving, shared
 from tests.load.loading import PROMPTS, load
 from tracker.load.answers import Answer, Sampling
 from tracker.load.prompts import Prompt
@@ -48,7 +48,7 @@ def test_every_body_is_made_before_the_first_request_is_sent() -> None:
     def on_answer(_: Answer) -> None:
         made.append(route.bodies)
 
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         result = load(url, route, on_answer=on_answer)
 
     assert made == [len(PROMPTS)] * len(PROMPTS)
@@ -56,7 +56,7 @@ def test_every_body_is_made_before_the_first_request_is_sent() -> None:
 
 
 def test_a_pass_imports_nothing_and_no_tokenizer_is_ever_loaded() -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         done = subprocess.run([sys.executable, "-c", _IMPORTS, url], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "24 [] []"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.servers import EAGLE3, free_port, serving
+from tests.fakes.servers import EAGLE3, free_port, serving, shared
 from tests.workflows.benching import PROMPTS, bench, plan
 from tracker.errors import InputError, ServerError
 from tracker.load.counters import read_counters
@@ -22,7 +22,7 @@ from tracker.workflows.session import Session
 
 
 def test_a_run_holds_exact_counts_per_load_repeat_and_category(tmp_path: Path) -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         record = bench(url, tmp_path, repeats=2).record
 
     one, four = record.pooled()
@@ -42,7 +42,7 @@ def test_a_run_holds_exact_counts_per_load_repeat_and_category(tmp_path: Path) -
 
 
 def test_the_spooled_run_is_the_record_and_holds_no_prompt(tmp_path: Path) -> None:
-    with serving() as url:
+    with shared() as url:
         outcome = bench(url, tmp_path)
 
     assert outcome.spooled is not None
@@ -57,7 +57,7 @@ def test_the_spooled_run_is_the_record_and_holds_no_prompt(tmp_path: Path) -> No
 
 
 def test_the_counters_kept_before_leave_the_warm_up_out(tmp_path: Path) -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         outcome = bench(url, tmp_path)
 
     assert outcome.spooled is not None
@@ -71,7 +71,7 @@ def test_the_counters_kept_before_leave_the_warm_up_out(tmp_path: Path) -> None:
 
 
 def test_a_streamed_sample_gives_latencies_and_leaves_the_counts_alone(tmp_path: Path) -> None:
-    with serving(*EAGLE3, FAKE_STEP_MS="2") as url:
+    with shared(*EAGLE3, FAKE_STEP_MS="2") as url:
         record = bench(url, tmp_path, streamed_fraction=0.25).record
 
     one, four = record.pooled()
@@ -88,7 +88,7 @@ def test_a_streamed_sample_gives_latencies_and_leaves_the_counts_alone(tmp_path:
 
 
 def test_the_openai_route_is_taken_for_a_server_that_is_not_sglang(tmp_path: Path) -> None:
-    with serving() as url:
+    with shared() as url:
         record = bench(url, tmp_path, route="openai").record
 
     assert record.tags["bench.route"] == "openai"
@@ -103,7 +103,7 @@ def test_foreign_traffic_is_found_by_the_servers_own_counter(tmp_path: Path) -> 
 
 
 def test_without_foreign_traffic_the_counters_agree(tmp_path: Path) -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         record = bench(url, tmp_path, repeats=2).record
 
     assert "SERVER_COUNTERS_DISAGREE" not in {finding.code for finding in record.findings}
@@ -113,7 +113,7 @@ def test_without_foreign_traffic_the_counters_agree(tmp_path: Path) -> None:
 def test_each_rate_of_an_open_loop_is_a_run_of_its_own(tmp_path: Path) -> None:
     loads = (Load(rate_per_s=80, requests=8), Load(rate_per_s=160, requests=8))
     session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=tmp_path)
-    with serving() as url:
+    with shared() as url:
         request = BenchRequest(url=url, plan=plan(loads=loads), spool=tmp_path / "spool", name="x")
         outcomes = run_bench(request, session, on_progress=lambda _: None)
 
@@ -124,7 +124,7 @@ def test_each_rate_of_an_open_loop_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_repeats_stop_once_the_throughput_is_known_well_enough(tmp_path: Path) -> None:
-    with serving(FAKE_STEP_MS="2") as url:
+    with shared(FAKE_STEP_MS="2") as url:
         record = bench(url, tmp_path, repeats=20, precision=0.5, loads=(Load(concurrency=1, requests=8),)).record
 
     assert len({cell.repeat for cell in record.measurements if cell.repeat is not None}) == 3
@@ -132,7 +132,7 @@ def test_repeats_stop_once_the_throughput_is_known_well_enough(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_budget_ends_the_repeats(tmp_path: Path) -> None:
-    with serving(FAKE_STEP_MS="2") as url:
+    with shared(FAKE_STEP_MS="2") as url:
         record = bench(url, tmp_path, repeats=50, budget_s=0.5).record
 
     assert len({row.repeat for row in record.measurements if row.repeat is not None}) < 10
@@ -169,7 +169,7 @@ def test_a_gpu_host_needs_five_small_packages_only(tmp_path: Path, command: str)
         "from tracker.cli.main import main\nmain()\n"
     )
     environment = {**os.environ, "TRACKER_DATA_DIR": str(tmp_path / "data")}
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         arguments = ["bench", url, "--requests", "4", "--output-tokens", "8", "--repeats", "1"]
         if command == "sweep":
             (tmp_path / "campaign.toml").write_text(

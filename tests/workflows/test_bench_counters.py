@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.servers import EAGLE3, serving
+from tests.fakes.servers import EAGLE3, serving, shared
 from tests.load.test_generator import expected_counts
 from tests.workflows.benching import PROMPTS, bench
 from tracker.load.answers import Sampling
@@ -25,7 +25,7 @@ def _expected(requests: int) -> tuple[int, int, tuple[int, ...]]:
 
 @pytest.mark.parametrize("streamed_fraction", [0.0, 1.0])
 def test_vllms_counters_give_exact_acceptance_per_load_and_position(tmp_path: Path, streamed_fraction: float) -> None:
-    with serving(*EAGLE3, FAKE_ENGINE="vllm") as url:
+    with shared(*EAGLE3, FAKE_ENGINE="vllm") as url:
         record = bench(
             url, tmp_path, sampling=Sampling(max_output_tokens=TOKENS), repeats=2, streamed_fraction=streamed_fraction
         ).record
@@ -53,7 +53,7 @@ def test_counters_with_foreign_traffic_in_them_give_no_acceptance(tmp_path: Path
 
 
 def test_a_server_without_speculation_gets_no_acceptance(tmp_path: Path) -> None:
-    with serving(FAKE_ENGINE="vllm") as url:
+    with shared(FAKE_ENGINE="vllm") as url:
         record = bench(url, tmp_path).record
 
     assert all(cell.verify_steps is None and cell.accept_length is None for cell in record.pooled())
@@ -69,7 +69,7 @@ def test_failed_requests_keep_the_counters_out(tmp_path: Path) -> None:
 
 
 def test_answers_that_tell_their_drafts_agree_with_the_servers_counters(tmp_path: Path) -> None:
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         record = bench(url, tmp_path, repeats=2).record
 
     codes = {finding.code for finding in record.findings}

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.fakes.servers import EAGLE3, serving
+from tests.fakes.servers import EAGLE3, serving, shared
 from tests.workflows.benching import bench, plan
 from tracker.load.chat_template import read_chat_template
 from tracker.workflows.bench_measure import Progress, measure
@@ -47,7 +47,7 @@ def test_a_prompt_is_sent_in_the_models_template_and_the_record_says_which(
     tmp_path: Path, model: Path, route: str, thinking: bool | None
 ) -> None:
     template = read_chat_template(model)
-    with serving() as url:
+    with shared() as url:
         record = bench(url, tmp_path, loads=ONE, route=route, chat_template=template, thinking=thinking).record
         asked = _asked(url)
 
@@ -61,7 +61,7 @@ def test_a_prompt_is_sent_in_the_models_template_and_the_record_says_which(
 
 @pytest.mark.parametrize("thinking", [True, False])
 def test_the_chat_route_passes_the_thinking_switch_to_the_servers_template(tmp_path: Path, thinking: bool) -> None:
-    with serving() as url:
+    with shared() as url:
         record = bench(url, tmp_path, loads=ONE, route="openai-chat", thinking=thinking).record
         asked = _asked(url)
 
@@ -94,7 +94,7 @@ def test_ctrl_c_between_two_passes_keeps_the_passes_before() -> None:
         if progress.done == 8:
             threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    with serving(*EAGLE3) as url:
+    with shared(*EAGLE3) as url:
         measured = measure(url, asked, on_progress=interrupt)
 
     assert measured.ended_early == "interrupted between passes"
