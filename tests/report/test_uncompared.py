@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from tests.analysis.builders import BASE, run
+from tests.analysis.test_targets import training_run
 from tests.report.test_must_show import PLAIN, flat, memo
 from tracker.domain.measurement import Measurement, Reported
 from tracker.domain.record import StoredRun
@@ -58,3 +59,16 @@ def test_runs_that_were_all_marked_invalid_are_named_with_their_reason() -> None
     assert "1 drafter run, no usable plain run" in text
     assert "base is left out: marked invalid: the GPU was throttled. One sound baseline run is enough." in text
     assert text.count("excluded: marked invalid: the GPU was throttled") == 2
+
+
+@pytest.mark.parametrize("trained", [(), (1_000, 10_000)])
+def test_a_campaign_without_any_benchmark_says_that_and_counts_nothing(trained: tuple[int, ...]) -> None:
+    text = flat(memo(*(training_run(samples) for samples in trained)))
+
+    assert "No benchmark of this campaign counts. A plain server and one with the drafter" in text
+    assert "Nothing was measured that counts" in text
+    assert "No memo was made before." in text
+    assert "The only run is new" not in text
+    assert "0 drafter runs" not in text
+    assert "0 sizes" not in text
+    assert ("Trained and not served here: 1,000 and 10,000 samples." in text) is bool(trained)

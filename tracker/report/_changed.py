@@ -65,7 +65,7 @@ def _first(reading: Reading) -> Section:
     )
     shown = number(str(count), count, "runs in the comparison group", runs, kind="measured")
     start: list[Part] = ["All ", shown, " runs are new."] if count > 1 else ["The only run is new."]
-    if not all(point.is_news for point in reading.analysis.points):
+    if not runs or not all(point.is_news for point in reading.analysis.points):
         start = ["No memo was made before."]
     return Section(
         key="changed",

@@ -78,7 +78,8 @@ def _target_row(target: TargetSamples, runs: tuple[str, ...]) -> TableRow:
 def sizes(reading: Reading) -> Folded | None:
     """Return how each size was trained and how well the curve predicts; None with one size and nothing beside it."""
     fit = reading.analysis.scaling
-    if len(fit.points) + len(fit.beside) < 2 and not fit.unserved:
+    served = len(fit.points) + len(fit.beside)
+    if served == 0 or (served < 2 and not fit.unserved):
         return None
     blocks: list[Block] = []
     items = _facts(reading, fit)

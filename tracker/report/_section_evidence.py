@@ -65,6 +65,8 @@ def _folded(table: TableView) -> Folded:
 
 def _heading(reading: Reading) -> Rich:
     rows, base = reading.contenders, reading.baseline
+    if not reading.analysis.points:
+        return rich("Nothing was measured that counts")
     if base is None or base.throughput_tok_s.value is None:
         return rich("What was measured, without a baseline to compare with")
     if reading.state == "no_drafter":

@@ -6,11 +6,9 @@ import re
 from collections.abc import Sequence
 
 from tracker.analysis.results import LoadVerdict
-from tracker.domain.estimate import Estimate
 from tracker.report import format as fmt
 from tracker.report import numbers as num
 from tracker.report._bars import easiest
-from tracker.report.figures import StripData, StripRow
 from tracker.report.reading import Reading, paired, standing_state
 from tracker.report.spans import Part, Rich, Span, known, label, listing, number, quote, rich
 from tracker.report.view_parts import State, StateKey
@@ -199,18 +197,19 @@ def _percent_interval(verdict: LoadVerdict) -> Rich:
         word = "slower" if near > 0 else "faster"
         decimals = 0 if abs(near) >= 0.01 else 1
         shown = num.ends(abs(near) * 100, abs(far) * 100, decimals, formula, runs, unit="%")
-        return rich("; 80 % interval ", _worded(shown), f" % {word}")
+        return rich("; 80 % interval ", worded(shown), f" % {word}")
     low, high = speedup.low - 1, speedup.high - 1
     return rich("; 80 % interval ", num.ends(low * 100, high * 100, 0, formula, runs, unit="%", signed=True), " %")
 
 
-def _worded(shown: Rich) -> Rich:
+def worded(shown: Rich) -> Rich:
+    """Return a range with `to` between its ends, as a sentence has it."""
     return rich(*(" to " if span.text == fmt.DASH else span for span in shown.spans))
 
 
 def _faster_lede(reading: Reading) -> Rich:
     verdict = _verdict(reading)
-    shown = _worded(num.speedup_range(verdict.speedup, runs_of(verdict)))
+    shown = worded(num.speedup_range(verdict.speedup, runs_of(verdict)))
     tail = rich("; 80 % interval ", shown, " times") if shown else rich("; ", verdict.speedup.reason or "no interval")
     return rich(_pair(reading), tail, ".")
 
@@ -232,7 +231,7 @@ def _mixed_lede(reading: Reading) -> Rich:
     parts: list[Part] = []
     for index, item in enumerate(shown):
         ratio = num.speedup_ratio(item.speedup, runs_of(item), mark="")
-        shown_range = _worded(num.speedup_range(item.speedup, runs_of(item)))
+        shown_range = worded(num.speedup_range(item.speedup, runs_of(item)))
         words = (
             rich(" times the baseline at ", load_words(item.concurrency))
             if index == 0
@@ -244,6 +243,11 @@ def _mixed_lede(reading: Reading) -> Rich:
 
 
 def _no_baseline_lede(reading: Reading) -> Rich:
+    if not reading.analysis.points:
+        return rich(
+            "No benchmark of this campaign counts. A plain server and one with the drafter, on the same prompts "
+            "and at the same load, are enough."
+        )
     count = len({point.run_id for point in reading.analysis.points if point.configuration.speculative})
     runs = tuple({point.run_id: None for point in reading.analysis.points if point.configuration.speculative})
     shown = number(str(count), count, "speculative runs in the comparison group", runs, kind="measured")
@@ -333,63 +337,3 @@ _LEDES = {
     "no_drafter": _no_drafter_lede,
     "nothing_new": _nothing_new_lede,
 }
-
-
-def strip(reading: Reading) -> StripData | None:
-    """Return the verdict strip: one row a load; None where nothing is new or nothing was compared."""
-    if reading.state in ("nothing_new", "no_candidate", "no_drafter"):
-        return None
-    if reading.state == "no_baseline":
-        return StripData(rows=(), bar_text=Span(text="no baseline run"))
-    loads = [item for item in reading.analysis.verdict.by_concurrency if item.speedup.value is not None]
-    single = len(loads) == 1 and reading.best is not None and reading.baseline is not None
-    rows = tuple(_strip_row(reading, item, single=single) for item in loads)
-    bar = num.tok_s(reading.baseline) if single and reading.baseline is not None else Span(text="1.0 = baseline")
-    return StripData(rows=rows, bar_text=bar) if rows else None
-
-
-def _strip_row(reading: Reading, item: LoadVerdict, *, single: bool) -> StripRow:
-    value = item.speedup.value
-    value = known(value)
-    text = num.speedup_ratio(item.speedup, runs_of(item))
-    if single and reading.best is not None and reading.best.throughput_tok_s.value is not None:
-        speed = reading.best.throughput_tok_s.value
-        text = number(
-            f"{fmt.throughput(speed)} tok/s",
-            speed,
-            "output tokens / wall seconds",
-            [reading.best.run_id],
-            unit="tok/s",
-            kind="measured",
-        )
-    return StripRow(
-        label=fmt.streams(item.concurrency),
-        mark=item.status,
-        speedup=value,
-        low=item.speedup.low,
-        high=item.speedup.high,
-        text=text,
-    )
-
-
-def strip_title(reading: Reading) -> str:
-    """Return the strip's title for screen readers."""
-    return {"no_baseline": "Speed-up scale without a baseline"}.get(reading.state, "Speed-up over the baseline")
-
-
-def strip_description(reading: Reading) -> Rich:
-    """Return the strip's values for screen readers."""
-    parts: list[Part] = []
-    for item in reading.analysis.verdict.by_concurrency:
-        if item.speedup.value is None:
-            continue
-        shown = _worded(num.speedup_range(Estimate(low=item.speedup.low, high=item.speedup.high), runs_of(item)))
-        parts += [
-            "; " if parts else "",
-            load_words(item.concurrency),
-            ": ",
-            num.speedup_ratio(item.speedup, runs_of(item), mark=""),
-            rich(", 80 % interval ", shown) if shown else "",
-            f", {WORDS[item.status].lower()}",
-        ]
-    return rich(*parts, ".") if parts else rich("There is no baseline to compare with.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from tracker.analysis.results import CampaignAnalysis, DecisionSet
+from tracker.report import _verdict_strip as verdict_strip
 from tracker.report import _verdict_text as verdict_text
 from tracker.report import format as fmt
 from tracker.report._brief import brief
@@ -47,9 +48,9 @@ def build(analysis: CampaignAnalysis, decision: DecisionSet, context: MemoContex
         state=state,
         headline=headline,
         lede=verdict_text.lede(reading),
-        strip=verdict_text.strip(reading),
-        strip_title=verdict_text.strip_title(reading),
-        strip_description=verdict_text.strip_description(reading),
+        strip=verdict_strip.strip(reading),
+        strip_title=verdict_strip.strip_title(reading),
+        strip_description=verdict_strip.strip_description(reading),
         cause=cause(reading),
         brief=brief(reading),
         sections=_sections(reading),
