@@ -61,29 +61,39 @@ def arm(point: int) -> None:
         setattr(Path, name, fuse.around(getattr(Path, name)))
 
 
-def main(uri: str, folder: Path, first: int, step: int, limit: int, kind: str) -> None:
-    configure_mlflow(os.environ)
+def crash_at(points: range, act: Callable[[int], bool]) -> str:
+    """Let a process of its own act for each point, killed there; return the number of points tried, and 0 at the end.
+
+    `act` is given the point and returns whether all went well, as it does once no point is left to be killed at.
+    """
     import mlflow.store.tracking.sqlalchemy_store
     import pyarrow.parquet
 
     assert mlflow.store.tracking.sqlalchemy_store
     assert pyarrow.parquet
-    for tried, point in enumerate(range(first, first + step * limit, step), start=1):
+    for tried, point in enumerate(points, start=1):
         child = os.fork()
         if child == 0:
             arm(point)
-            name = f"crash-{point:03}"
-            make = samples.run if kind == "benchmark" else samples.training_run
-            run = make(name, experiment=folder.name, record_id=f"{folder.name}-{point}")
-            logged = log(run, open_store(uri, environ={}), Spool(folder / name))
-            os._exit(0 if logged.run_id else 1)
+            os._exit(0 if act(point) else 1)
         _, status = os.waitpid(child, 0)
         if os.waitstatus_to_exitcode(status) == 0:
-            sys.stdout.write(f"{tried} 0")
-            return
+            return f"{tried} 0"
         if os.waitstatus_to_exitcode(status) != -signal.SIGKILL:
             sys.exit(f"point {point}: the child ended with {status} instead of being killed")
-    sys.stdout.write(f"{limit} 1")
+    return f"{len(points)} 1"
+
+
+def main(uri: str, folder: Path, first: int, step: int, limit: int, kind: str) -> None:
+    configure_mlflow(os.environ)
+    make = samples.run if kind == "benchmark" else samples.training_run
+
+    def act(point: int) -> bool:
+        name = f"crash-{point:03}"
+        run = make(name, experiment=folder.name, record_id=f"{folder.name}-{point}")
+        return log(run, open_store(uri, environ={}), Spool(folder / name)).run_id is not None
+
+    sys.stdout.write(crash_at(range(first, first + step * limit, step), act))
 
 
 if __name__ == "__main__":

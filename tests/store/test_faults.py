@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from tests.store import samples
+from tests.store.conftest import MakeRun
 from tests.store.figures import assert_nothing_lost, shown_record_ids
+from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.record import StoredRun
 from tracker.store.base import Query
 from tracker.store.mlflow_open import open_store, sqlite_uri
@@ -89,6 +91,28 @@ def test_a_process_killed_at_some_points_loses_and_doubles_nothing(
     assert met["stored"] == tried
 
 
+def test_a_drafters_page_that_was_half_completed_keeps_no_later_run_from_the_store(
+    sqlite_store: MlflowStore, make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mlflow import MlflowClient
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    sqlite_store.save(make_run("knows its name", drafter=Checkpoint(name="d100000")))
+    run = make_run("knows more", drafter=Checkpoint(name="d100000", kind="eagle3", draft_vocab_size=2048))
+    with monkeypatch.context() as patch:
+        patch.setattr(MlflowClient, "set_experiment_tag", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sqlite_store.save(run)
+
+    stored = sqlite_store.load(sqlite_store.save(run))
+
+    assert stored.record == run.record
+    (model,) = sqlite_store.client.search_logged_models([sqlite_store.experiment_id(run.record.experiment)])
+    assert (model.params["kind"], model.params["draft_vocab_size"]) == ("eagle3", "2048")
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["sqlite", "server", "postgres"])
@@ -147,6 +171,7 @@ RACE = """
 import sys, time
 from pathlib import Path
 from tests.store import samples
+from tests.store.conftest import MakeRun
 from tests.store.figures import assert_nothing_lost, shown_record_ids
 from tracker.store.mlflow_open import configure_mlflow, open_store
 from tracker.store.spool import Spool

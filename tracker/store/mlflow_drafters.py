@@ -145,7 +145,11 @@ def _complete(client: Any, experiment: Any, model_id: str, known: Drafter, wante
     if new_tags:
         client.set_logged_model_tags(model_id, new_tags)
     if new_params:
-        client.log_model_params(model_id, new_params)
+        # MLflow takes a parameter once; a process that was killed before it remembered them has written some.
+        there = client.get_logged_model(model_id).params
+        missing = {key: value for key, value in new_params.items() if key not in there}
+        if missing:
+            client.log_model_params(model_id, missing)
     if new_params:
         client.set_logged_model_tags(model_id, {NOTE: _description(known.joined(wanted))})
     if new_tags or new_params:
