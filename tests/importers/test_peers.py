@@ -381,3 +381,57 @@ def test_an_open_loop_of_genai_bench_has_no_streams(tmp_path: Path) -> None:
     (run,) = importers.read(path)
 
     assert run.measurements[0].concurrency is None
+
+
+def _guidellm(tmp_path: Path, benchmark: dict[str, object]) -> ImportedRun:
+    path = tmp_path / "benchmarks.json"
+    path.write_text(json.dumps({"benchmarks": [benchmark]}))
+    return importers.read(path)[0]
+
+
+def _distribution(value: float) -> dict[str, object]:
+    return {"successful": {"mean": value, "median": value, "total_sum": 10 * value, "percentiles": {"p90": value}}}
+
+
+def test_a_report_of_guidellm_before_0_4_has_its_settings_under_args(tmp_path: Path) -> None:
+    run = _guidellm(
+        tmp_path,
+        {
+            "type_": "generative_benchmark",
+            "args": {"profile": {"type_": "sweep"}, "strategy": {"type_": "concurrent", "streams": 4}},
+            "run_stats": {"requests_made": {"successful": 10, "errored": 1, "incomplete": 2, "total": 13}},
+            "metrics": {"output_tokens_per_second": _distribution(100.0), "output_token_count": _distribution(200.0)},
+        },
+    )
+
+    (cell,) = run.measurements
+    assert (cell.concurrency, cell.requests_completed, cell.requests_failed) == (4, 10, 1)
+    assert (cell.output_tokens, cell.output_throughput_tok_s) == (2000, 100.0)
+
+
+def test_zeros_of_a_guidellm_level_without_answers_are_no_measurements(tmp_path: Path) -> None:
+    names = ("time_to_first_token_ms", "inter_token_latency_ms", "request_latency", "time_per_output_token_ms")
+    run = _guidellm(
+        tmp_path,
+        {
+            "config": {"strategy": {"type_": "synchronous"}},
+            "scheduler_metrics": {"requests_made": {"successful": 0, "errored": 10}},
+            "metrics": {name: _distribution(0.0) for name in (*names, "output_tokens_per_second")},
+        },
+    )
+
+    (cell,) = run.measurements
+    assert (cell.ttft_ms, cell.tpot_ms, cell.e2e_latency_ms) == (None, None, None)
+    assert "time_per_output_token_ms" not in cell.extra
+
+
+def test_a_rate_of_aiperf_is_read_in_the_unit_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "profile_export_aiperf.json"
+    value = json.loads((DATA / "aiperf" / "single.json").read_text())
+    rate = value["spec_decode_overall_draft_acceptance_rate"]
+    value["spec_decode_overall_draft_acceptance_rate"] = {**rate, "unit": "ratio", "avg": rate["avg"] / 100}
+    path.write_text(json.dumps(value))
+
+    (same,), (named,) = importers.read(DATA / "aiperf" / "single.json"), importers.read(path)
+
+    assert named.measurements[0].reported_accept_rate == same.measurements[0].reported_accept_rate

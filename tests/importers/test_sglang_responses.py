@@ -307,3 +307,22 @@ def test_step_times_of_the_real_campaign_follow_from_busy_time_over_steps(shared
     assert many.verify_steps is not None
     assert 1000 * one.busy_s / one.verify_steps == pytest.approx(4.6, abs=1.1)
     assert 5 < 1000 * many.busy_s / many.verify_steps < 12
+
+
+def test_the_mean_over_requests_is_kept_beside_the_pooled_accept_length(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    answers = [(1000, 250, 750), (100, 80, 20)]
+    path.write_text(
+        "".join(
+            json.dumps(
+                {"meta_info": {"completion_tokens": tokens, "spec_verify_ct": steps, "spec_num_correct_drafts": drafts}}
+            )
+            + "\n"
+            for tokens, steps, drafts in answers
+        )
+    )
+
+    (cell,) = importers.read(path)[0].measurements
+
+    assert cell.accept_length == pytest.approx(3.333, rel=0.001)
+    assert cell.extra["accept_length_mean_over_requests"] == pytest.approx(2.625)

@@ -151,3 +151,18 @@ def test_lines_of_our_own_load_generator_keep_their_prompt_key_and_client_times(
     (row,) = run.requests
     assert (row.prompt_key, row.output_tokens, row.latency_s, row.ttft_s) == ("k1", 21, 1.5, 0.5)
     assert run.engine is None
+
+
+def test_a_speed_that_is_not_accept_length_over_step_time_is_a_finding(tmp_path: Path) -> None:
+    path = tmp_path / "grid.jsonl"
+    line = {
+        "batch_size": 1, "steps": 3, "topk": 1, "num_draft_tokens": 4, "acc_length": 2.5, "step_time": 0.01,
+        "speed": 999.0, "completion_tokens": 1000,
+    }  # fmt: skip
+    path.write_text(json.dumps(line) + "\n")
+
+    (run,) = importers.read(path)
+
+    (finding,) = [item for item in run.findings if item.code == "IDENTITY_THROUGHPUT"]
+    assert "999" in finding.message
+    assert "250.00" in finding.message

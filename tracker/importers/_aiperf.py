@@ -24,6 +24,8 @@ _EXTRA = (
     "spec_decode_draft_acceptance_rate",
     "spec_decode_accepted_per_verified",
 )
+_RATE = "spec_decode_overall_draft_acceptance_rate"
+_FRACTIONS = frozenset({"ratio", "fraction"})
 _LATENCIES = {
     "ttft_ms": "time_to_first_token",
     "tpot_ms": "inter_token_latency",
@@ -73,6 +75,11 @@ class Metrics:
         known = {key: number * scale for key, number in found.items() if number is not None}
         return Latency(**known) if known else None
 
+    def rate_scale(self, tag: str) -> float:
+        """Return the factor that makes a rate a fraction: aiperf writes per cent unless its unit says otherwise."""
+        value = self._fields.data.get(tag)
+        return 1.0 if isinstance(value, dict) and value.get("unit") in _FRACTIONS else 0.01
+
     def seconds(self, tag: str) -> float | None:
         """Return a duration in seconds."""
         latency = self.latency(tag)
@@ -85,7 +92,7 @@ def measurement(
     """Return the cell of one export."""
     throughput = metrics.statistic("output_token_throughput")
     length = metrics.statistic("spec_decode_token_weighted_acceptance_length")
-    rate = metrics.statistic("spec_decode_overall_draft_acceptance_rate")
+    rate = metrics.statistic(_RATE)
     extra = {tag: metrics.statistic(tag) for tag in _EXTRA}
     return Measurement(
         concurrency=concurrency,
@@ -101,7 +108,7 @@ def measurement(
         accepted_histogram=histogram,
         reported_throughput_tok_s=None if throughput is None else Reported(value=throughput),
         reported_accept_length=None if length is None else Reported(value=length),
-        reported_accept_rate=None if rate is None else Reported(value=rate / 100),
+        reported_accept_rate=None if rate is None else Reported(value=rate * metrics.rate_scale(_RATE)),
         accept_rate_convention=None if rate is None else "accepted_over_proposed",
         extra={tag: value for tag, value in extra.items() if value is not None and math.isfinite(value)},
         **{name: metrics.latency(tag) for name, tag in _LATENCIES.items()},  # type: ignore[arg-type]

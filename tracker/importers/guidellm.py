@@ -18,6 +18,9 @@ from tracker.errors import InputError
 from tracker.importers import _guidellm, _jsonl, _prompt_text, _source, _spec_block
 from tracker.importers.base import ImportedRun
 
+# Until 0.3 a benchmark had its settings under `args` and its counts under `run_stats`.
+_CONFIGURED = ("config", "args")
+_COUNTED = ("scheduler_metrics", "run_stats")
 _YAML_HEAD = re.compile(rb"^(benchmarks|metadata|config|args):", re.M)
 _EXTRA = (
     "requests_per_second",
@@ -72,7 +75,7 @@ class Guidellm:
 def _is_report(value: Mapping[str, Any]) -> bool:
     items = value.get("benchmarks")
     first = items[0] if isinstance(items, list) and items else None
-    return isinstance(first, dict) and "strategy" in str(first.get("config"))
+    return isinstance(first, dict) and any("strategy" in str(first.get(key)) for key in _CONFIGURED)
 
 
 def _document(path: Path) -> tuple[Any, str | None]:
@@ -97,12 +100,12 @@ def _document(path: Path) -> tuple[Any, str | None]:
 
 def _level(fields: _jsonl.Fields, report: Mapping[str, Any]) -> _guidellm.Level:
     """Return one benchmark."""
-    strategy = fields.inner("config").inner("strategy")
+    strategy = _first(fields, _CONFIGURED).inner("strategy")
     kind = strategy.text("type_")
     streams = _guidellm.concurrency(kind, strategy.count("streams"))
     metrics = fields.inner("metrics")
     mean, findings = _throughput(metrics)
-    made = fields.inner("scheduler_metrics").inner("requests_made")
+    made = _first(fields, _COUNTED).inner("requests_made")
     totals = metrics.inner("request_totals") if isinstance(metrics.data.get("request_totals"), dict) else made
     extra = {name: _stat(metrics, name, "mean") for name in _EXTRA}
     extra["duration_s"] = fields.number("duration")
@@ -116,7 +119,8 @@ def _level(fields: _jsonl.Fields, report: Mapping[str, Any]) -> _guidellm.Level:
         ttft_ms=_latency(metrics, "time_to_first_token_ms"),
         tpot_ms=_latency(metrics, "inter_token_latency_ms"),
         e2e_latency_ms=_latency(metrics, "request_latency", scale=1000),
-        extra={name: value for name, value in extra.items() if value is not None},
+        # guidellm averages no value at all to 0.
+        extra={name: value for name, value in extra.items() if value},
     )
     rows, drafts = _requests(fields, streams)
     if len(rows) != cell.requests_completed:
@@ -133,6 +137,11 @@ def _level(fields: _jsonl.Fields, report: Mapping[str, Any]) -> _guidellm.Level:
         speculation=_spec_block.speculation(drafts),
         findings=(*findings, *sampled),
     )
+
+
+def _first(fields: _jsonl.Fields, keys: tuple[str, ...]) -> _jsonl.Fields:
+    """Return the first of several objects that is there; empty when none is."""
+    return fields.inner(next((key for key in keys if isinstance(fields.data.get(key), dict)), keys[0]))
 
 
 def _distribution(metrics: _jsonl.Fields, name: str) -> _jsonl.Fields:
@@ -157,7 +166,7 @@ def _total(metrics: _jsonl.Fields, name: str) -> int | None:
 
 
 def _latency(metrics: _jsonl.Fields, name: str, *, scale: float = 1.0) -> Latency | None:
-    """Return a distribution as milliseconds."""
+    """Return a distribution as milliseconds; None where it has no values, whose mean guidellm writes as 0."""
     found = _distribution(metrics, name)
     percentiles = found.inner("percentiles")
     values = {
@@ -167,7 +176,7 @@ def _latency(metrics: _jsonl.Fields, name: str, *, scale: float = 1.0) -> Latenc
         "p99_ms": percentiles.number("p99"),
     }
     known = {key: value * scale for key, value in values.items() if value is not None}
-    return Latency(**known) if known else None
+    return Latency(**known) if any(known.values()) else None
 
 
 def _requests(fields: _jsonl.Fields, streams: int | None) -> tuple[tuple[RequestRow, ...], set[int]]:
@@ -246,7 +255,7 @@ def _data(report: Mapping[str, Any]) -> str | None:
 
 
 def _model(fields: _jsonl.Fields) -> str | None:
-    backend = fields.inner("config").data.get("backend")
+    backend = _first(fields, _CONFIGURED).data.get("backend")
     model = backend.get("model") if isinstance(backend, dict) else None
     return model if isinstance(model, str) and model else None
 

@@ -64,6 +64,7 @@ def _run(lines: Sequence[_jsonl.Fields], row: int | None, cut: str | None) -> Im
         by_batch.setdefault(cell.concurrency, []).append(cell)
     cells = tuple(cell for group in by_batch.values() for cell in _pool.repeats(group))
     findings = [finding for cell in cells for finding in _identities.check(cell, num_steps=spec.num_steps)]
+    findings += [finding for fields in lines for finding in _speed_agrees(fields)]
     return ImportedRun(
         name=f"{steps}-{topk}-{width}" if spec.enabled else "baseline",
         role=None if spec.enabled else "baseline",
@@ -75,6 +76,17 @@ def _run(lines: Sequence[_jsonl.Fields], row: int | None, cut: str | None) -> Im
         findings=(*_identities.merge(findings), _FROM_STEP_TIME),
         missing=cut,
     )
+
+
+def _speed_agrees(fields: _jsonl.Fields) -> tuple[Finding, ...]:
+    """Return a finding where the speed is not the accept length over the step time."""
+    speed, length, step_s = fields.number("speed"), fields.number("acc_length"), fields.number("step_time")
+    if not speed or not length or not step_s:
+        return ()
+    if not _identities.differ(speed, length / step_s, tolerance_fraction=_identities.TOLERANCE_FRACTION):
+        return ()
+    message = f"A speed of {speed:g} tok/s is printed, but accept length {length:g} over {step_s:g} s is "
+    return (_identities.violated("IDENTITY_THROUGHPUT", f"{message}{length / step_s:.2f} tok/s."),)
 
 
 def _cell(fields: _jsonl.Fields, *, speculates: bool) -> Measurement:
