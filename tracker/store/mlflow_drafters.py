@@ -150,7 +150,6 @@ def _complete(client: Any, experiment: Any, model_id: str, known: Drafter, wante
         missing = {key: value for key, value in new_params.items() if key not in there}
         if missing:
             client.log_model_params(model_id, missing)
-    if new_params:
         client.set_logged_model_tags(model_id, {NOTE: _description(known.joined(wanted))})
     if new_tags or new_params:
         _remember(client, experiment, model_id, known.joined(wanted))
