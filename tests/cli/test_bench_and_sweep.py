@@ -208,6 +208,7 @@ def test_a_huge_data_set_is_cut_and_the_record_names_what_was_sent(cli: Cli, tmp
     assert record["workload"]["prompts"] == record["measurements"][0]["prompts"] == 500
 
 
+@pytest.mark.slow
 def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path) -> None:
     with shared(*EAGLE3, FAKE_STEP_MS="4") as url:
         process = subprocess.Popen(

@@ -165,7 +165,9 @@ def test_one_server_that_fails_does_not_hold_up_the_other(tmp_path: Path) -> Non
     assert sorted(seen) == ["bad", "good"]
 
 
-@pytest.mark.parametrize("after_s", [0.0, 0.03, 0.06, 0.1, 0.2])
+@pytest.mark.parametrize(
+    "after_s", [0.03, *(pytest.param(delay, marks=pytest.mark.slow) for delay in (0.0, 0.06, 0.1, 0.2))]
+)
 def test_a_server_stopped_while_it_starts_is_not_left_behind(tmp_path: Path, after_s: float) -> None:
     server, url, _log = _start(tmp_path, FAKE_IGNORE_TERM="1")
     time.sleep(after_s)

@@ -46,7 +46,7 @@ def _usage(body: bytes) -> int:
     return next(int(event["usage"]["completion_tokens"]) for event in reversed(events) if event.get("usage"))
 
 
-@pytest.mark.parametrize("size", [1, 7, 64, 4096, 10**6])
+@pytest.mark.parametrize("size", [7, 10**6, *(pytest.param(size, marks=pytest.mark.slow) for size in (1, 64, 4096))])
 def test_a_recorded_stream_is_counted_alike_in_chunks_of_any_size(shared_data: Path, size: int) -> None:
     for name, (body, route) in _streams(shared_data).items():
         with replaying([chunked(_pieces(body, size))]) as url:

@@ -160,7 +160,7 @@ BLOCKED = ("mlflow", "pandas", "pyarrow", "platformdirs", "jinja2", "scipy", "pl
            "prometheus_client", "torch", "sglang")  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["bench", "sweep"])
+@pytest.mark.parametrize("command", ["sweep", pytest.param("bench", marks=pytest.mark.slow)])
 def test_a_gpu_host_needs_five_small_packages_only(tmp_path: Path, command: str) -> None:
     """Run the real command in a process in which everything else cannot be imported."""
     blocker = (
