@@ -20,7 +20,7 @@ import pytest
 from tests.conftest import WriteCheckpoint
 from tests.fakes.servers import ENGINE, free_port
 from tracker.domain.record import RunRecord
-from tracker.errors import ServerError
+from tracker.errors import ServerError, UsageError
 from tracker.importers import read as read_inputs
 from tracker.load.chat_template import read_chat_template
 from tracker.store import Spool
@@ -225,6 +225,23 @@ def test_a_drafter_that_is_not_there_costs_no_start_and_is_told_with_its_cure(ca
     assert [finding.code for finding in record.findings if finding.severity == "error"] == ["MODEL_PATH_NOT_FOUND"]
     assert any("fix: Correct the path" in line for line in campaign.told)
     assert not (campaign.folder / "out" / "logs").exists()
+
+
+def test_a_second_sweep_into_the_same_folder_is_refused_while_the_first_one_runs(campaign: Campaign) -> None:
+    campaign.write(server("wrong", algorithm="EAGLE"))
+    refused: list[str] = []
+
+    def again(_: str) -> None:
+        with pytest.raises(UsageError, match="another tracker sweep is at work here") as caught:
+            campaign.run()
+        refused.append(caught.value.hint or "")
+
+    result = campaign.run(tell=again)
+
+    assert [record.name for record in result.records] == ["wrong"]
+    assert refused
+    assert "--out" in refused[0]
+    assert campaign.run().before == 1
 
 
 def test_a_record_that_the_spool_does_not_take_waits_beside_the_results(campaign: Campaign) -> None:

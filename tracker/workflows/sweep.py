@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from tracker.domain.record import RunRecord
 from tracker.environment.hardware import hardware
-from tracker.errors import StoreError
+from tracker.errors import InputError, StoreError, UsageError
 from tracker.store import Spool, log_many, pending_campaigns, put_campaign, send_campaign
 from tracker.workflows.bench_measure import OnProgress
 from tracker.workflows.session import Session
@@ -18,6 +22,8 @@ from tracker.workflows.sweep_run import SweepOptions, SweepRun
 from tracker.workflows.sweep_state import load_state
 
 __all__ = ["SweepOptions", "SweepResult", "log_results", "run_sweep"]
+
+LOCK_FILE = ".sweep.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +52,39 @@ def run_sweep(
     Ctrl-C ends it: every server is ended and whole measurements are kept.
 
     Raises:
+        UsageError: Another call is at work in the same folder, or a code that is to be allowed is none.
         InputError: A folder cannot be written, or a checkpoint's training facts cannot be read.
         StoreError: The spool cannot be written.
         ServerError: The baseline does not come up or goes away, or a command cannot be run at all.
     """
+    with _alone(options.out):
+        return _run(plan, options, session, tell, on_progress)
+
+
+@contextlib.contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Keep a second call out of the folder: servers measured at once slow each other down, and no record would tell."""
+    lock = FileLock(out / LOCK_FILE)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise UsageError(
+            "another tracker sweep is at work here", where=str(out), hint="Wait for its end, or name another --out."
+        ) from error
+    except NotImplementedError:
+        pass  # a file system without locks
+    except OSError as error:
+        raise InputError(
+            f"cannot write here: {error.strerror}", where=str(out), hint="Name another folder with --out."
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _run(plan: SweepPlan, options: SweepOptions, session: Session, tell: Tell, on_progress: OnProgress) -> SweepResult:
     state = load_state(options.out, retry_failed=options.retry_failed)
     before, failed = len(state.done), tuple(item.name for item in state.done.values() if item.status != "measured")
     put_campaign(plan.campaign.campaign, Spool(options.spool))
