@@ -14,6 +14,9 @@ from tracker.analysis.training_cost import sample_price
 from tracker.analysis.words import listed, percent, size
 from tracker.domain.campaign import Campaign
 
+# Below this a price of one sample is a row of zeros.
+_PER_MILLION_BELOW = 1e-4
+
 
 def assumption_notes(
     campaign: Campaign,
@@ -71,6 +74,13 @@ def _traffic(
     yield from traffic_notes(traffic, loads=loads, profile=acceptance, decision_load=load)
 
 
+def _a_sample(gpu_hours: float) -> str:
+    """Return a price of training data in words; of a million samples where one costs next to nothing."""
+    if 0 < gpu_hours < _PER_MILLION_BELOW:
+        return f"{1e6 * gpu_hours:.3g} GPU-hours a million samples"
+    return f"{gpu_hours:.3g} GPU-hours a sample"
+
+
 def _price_of_data(campaign: Campaign, scaling: ScalingFit, priors: Priors) -> Iterable[Note]:
     costs = campaign.costs
     if scaling.status == "refused":
@@ -79,18 +89,18 @@ def _price_of_data(campaign: Campaign, scaling: ScalingFit, priors: Priors) -> I
     if costs.gpu_hours_per_sample is None and price.training is None and price.total > price.known:
         scaled = "" if costs.tokens_per_sample is None else ", scaled by tokens"
         message = (
-            f"{priors.gpu_hours_per_sample:g} GPU-hours a sample of about {priors.tokens_per_sample:,.0f} tokens, "
+            f"{_a_sample(priors.gpu_hours_per_sample)} of about {priors.tokens_per_sample:,.0f} tokens, "
             f"from a published training run{scaled}."
         )
     elif costs.gpu_hours_per_sample is not None:
-        message = f"{price.total:g} GPU-hours a sample, all phases together, as campaign.toml states."
+        message = f"{_a_sample(price.total)}, all phases together, as campaign.toml states."
     else:
-        message = f"{price.total:.2g} GPU-hours a sample: {price.source}."
+        message = f"{_a_sample(price.total)}: {price.source}."
     generation = price.generation
     if generation is not None and costs.gpu_hours_per_sample is not None and generation > price.total:
         message += (
-            f" Generating a sample at the measured {costs.generation_tok_s:g} tok/s alone takes {generation:.2g} "
-            "GPU-hours: GPU-hours here follow the price, calendar days the measured speed."
+            f" Generating at the measured {costs.generation_tok_s:,.0f} tok/s alone takes {_a_sample(generation)}: "
+            "GPU-hours here follow the price, calendar days the measured speed."
         )
     yield Note(topic="price of data", message=message)
 
