@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.conftest import WriteCheckpoint
-from tests.fakes.servers import EAGLE3, shared
+from tests.fakes.servers import EAGLE3, ENGINE, LAUNCH, free_port, shared
 from tracker.store import Spool, open_store
 
 ROOT = Path(__file__).parents[2]
@@ -99,6 +99,44 @@ def test_a_refused_server_is_recorded_and_the_command_exits_with_three(cli: Cli,
     assert {done.out.strip(), *told["spooled"]} == {str(first), str(second)}
     assert told["runs"][0]["validity"] == "invalid"
     assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in told["runs"][0]["reason"]
+
+
+def _sweep_of_failures(folder: Path, *, baseline: str) -> None:
+    """Write a sweep whose candidate does not come up."""
+    file = folder / "campaign.toml"
+    file.write_text(
+        file.read_text().partition("[sweep]")[0]
+        + f'[sweep]\nlaunch = {json.dumps(LAUNCH)}\ntarget = "target"\nstart_port = {free_port()}\nstop_grace_s = 2\n'
+        f"[sweep.environment]\nPYTHONPATH = {json.dumps(str(ENGINE))}\n[sweep.baseline]\n{baseline}\n"
+        "[sweep.workload]\noutput_tokens = 4\nwarmup = 0\nloads = [{concurrency = 1, requests = 2}]\n"
+        '[[sweep.servers]]\nname = "bad"\nalgorithm = "NGRAM"\nenvironment = {FAKE_FAIL_START = "oom"}\n'
+    )
+
+
+@pytest.mark.slow
+def test_a_sweep_in_which_only_the_baseline_could_be_measured_exits_with_one(cli: Cli, campaign: Path) -> None:
+    _sweep_of_failures(campaign, baseline="every = 9")
+
+    done = cli("sweep", campaign, "--out", campaign / "out", "--spool", campaign / "spool")
+
+    assert done.code == 1, done.err
+    names = {run.record.name: run.record.validity for run in map(Spool(campaign / "spool").read, _files(campaign))}
+    assert names == {"baseline-1": "ok", "bad": "invalid", "baseline-2": "ok"}
+
+
+def test_a_sweep_that_ends_with_an_error_says_where_its_records_wait(cli: Cli, campaign: Path) -> None:
+    _sweep_of_failures(campaign, baseline='environment = {FAKE_FAIL_START = "crash"}')
+
+    done = cli("sweep", campaign, "--out", campaign / "out")
+
+    assert done.code == 1
+    assert "the baseline did not come up" in done.err
+    assert "records waiting in" in done.err
+    assert "tracker sync" in done.err
+
+
+def _files(campaign: Path) -> tuple[Path, ...]:
+    return Spool(campaign / "spool").pending()
 
 
 @pytest.mark.parametrize("through_a_spool", [True, False])

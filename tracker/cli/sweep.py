@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tracker.cli import _context, _durations, _options, _print, _progress, _table
-from tracker.errors import UsageError
+from tracker.errors import TrackerError, UsageError
 
 if TYPE_CHECKING:
     from tracker.workflows.sweep import SweepResult
@@ -68,7 +70,8 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
     CAMPAIGN is a campaign.toml or its folder. A server whose flags do not fit its checkpoint is refused and recorded as
     such. An interrupted sweep goes on where it stopped when it is called again. With --budget the next server is chosen
     by expected improvement, under the analysis that the memo uses. Run ids, or with --spool the paths of the records,
-    go to stdout. Exits with 3 when a server was refused, with 1 when none could be measured.
+    go to stdout. Exits with 3 when a server was refused, with 1 when
+    no server but the baseline could be measured.
     """
     from tracker.workflows.sweep_check import check_all
     from tracker.workflows.sweep_estimate import estimate
@@ -90,7 +93,8 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
         ctx.exit(INTERRUPT_EXIT)
     if any((record.validity_reason or "").startswith("refused") for record in result.records):
         ctx.exit(LINT_EXIT)
-    if result.records and all(record.validity == "invalid" for record in result.records):
+    candidates = [record for record in result.records if record.role != "baseline"]
+    if candidates and all(record.validity == "invalid" for record in candidates):
         ctx.exit(FAILED_EXIT)
 
 
@@ -108,11 +112,24 @@ def _run(plan: SweepPlan, options: dict[str, Any]) -> SweepResult:
         adaptive=options["adaptive"],
         retry_failed=options["retry_failed"],
     )
-    with _progress.Line() as line, _progress.ends_on_sigterm():
-        result = run_sweep(plan, chosen, session, tell=line.tell, on_progress=line.bench)
-    ids = [] if spool is not None else log_results(plan, result, session, tell=lambda text: click.echo(text, err=True))
+    with _says_what_waits(chosen.spool):
+        with _progress.Line() as line, _progress.ends_on_sigterm():
+            result = run_sweep(plan, chosen, session, tell=line.tell, on_progress=line.bench)
+        ids = [] if spool is not None else log_results(plan, result, session, tell=line.tell)
     _tell(result, ids, spool, as_json=options["as_json"])
     return result
+
+
+@contextlib.contextmanager
+def _says_what_waits(folder: Path) -> Iterator[None]:
+    """Say where the records are when the body ends before they are sent."""
+    try:
+        yield
+    except (TrackerError, KeyboardInterrupt):
+        waiting = len(tuple(folder.glob("*.run")))
+        if waiting:
+            click.echo(f"records waiting in {folder}: {waiting}; send them with `tracker sync {folder}`", err=True)
+        raise
 
 
 def _out(plan: SweepPlan, options: dict[str, Any]) -> Path:

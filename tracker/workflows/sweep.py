@@ -124,7 +124,7 @@ def log_results(plan: SweepPlan, result: SweepResult, session: Session, *, tell:
             send_campaign(path, store)
     except StoreError as error:
         tell(f"the store does not take them now: {error}")
-        tell(f"{len(waiting)} records wait in {spool.folder}; send them with `tracker sync`")
+        tell(f"records waiting in {spool.folder}: {len(waiting)}; send them with `tracker sync`")
         return []
     logged = log_many(tuple(waiting.values()), store, spool)
     for item in logged:
