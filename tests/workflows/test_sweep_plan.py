@@ -107,6 +107,17 @@ def test_a_mistake_is_named_with_advice(tmp_path: Path, sweep: str, words: str) 
     assert str(tmp_path) in (caught.value.where or "")
 
 
+@pytest.mark.parametrize("kind", ["EAGLE-3", "EAGLE3"])
+def test_a_misspelt_kind_of_drafter_is_told_with_the_kinds_there_are(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "campaign.toml").write_text(f'{HEAD}[[drafters]]\nname = "d"\nkind = "{kind}"\n[sweep]\ntarget = "t"\n')
+
+    with pytest.raises(InputError, match="Invalid enum value") as caught:
+        read_sweep(tmp_path)
+
+    assert "Did you mean 'eagle3'" in (caught.value.hint or "")
+    assert "dflash" in (caught.value.hint or "")
+
+
 def test_prompts_that_are_not_made_yet_are_told_with_both_places(tmp_path: Path) -> None:
     models = tmp_path / "elsewhere"
     models.mkdir()

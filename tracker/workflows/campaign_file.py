@@ -16,7 +16,7 @@ from tracker.domain.checkpoint import Checkpoint
 from tracker.domain.training import Training
 from tracker.domain.workload import Hardware, Workload
 from tracker.errors import InputError
-from tracker.workflows.did_you_mean import advice
+from tracker.workflows.did_you_mean import advice, advice_on_choice
 
 FILE_NAME = "campaign.toml"
 SCHEMA_VERSION = 1
@@ -170,7 +170,8 @@ class _Reader:
             # Keys of a TOML table are texts, also where they count streams.
             return msgspec.convert(table, kind, str_keys=True)
         except msgspec.ValidationError as error:
-            raise InputError(f"[{key}]: {error}", where=self._where, hint="Correct the value.") from error
+            hint = advice_on_choice(str(error), kind) or "Correct the value."
+            raise InputError(f"[{key}]: {error}", where=self._where, hint=hint) from error
 
     def _refuse_unknown(self, table: Mapping[str, Any], known: set[str], place: str) -> None:
         unknown = sorted(set(table) - known)
