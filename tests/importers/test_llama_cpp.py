@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,55 @@ def test_a_whole_evalscope_summary_is_not_partial() -> None:
     (run,) = importers.read(DATA / "evalscope" / "summary.txt")
 
     assert (run.measurements[0].output_throughput_tok_s, run.missing) == (256.0, None)
+
+
+TIMINGS = {
+    "prompt_n": 20, "prompt_ms": 300.0, "predicted_n": 256, "predicted_ms": 2296.7, "predicted_per_second": 111.46,
+    "draft_n": 259, "draft_n_accepted": 167,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"content": "text", "tokens_predicted": 256, "timings": TIMINGS},
+        {
+            "object": "chat.completion",
+            "choices": [{"message": {"content": "text"}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 20, "completion_tokens": 256},
+            "timings": TIMINGS,
+        },
+    ],
+    ids=["own route", "OpenAI route"],
+)
+def test_the_timings_of_an_answer_count_its_drafts(tmp_path: Path, answer: dict[str, object]) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text(f"{json.dumps(answer)}\n" * 2)
+
+    (run,) = importers.read(path)
+
+    (cell,) = run.measurements
+    assert run.engine == "llama.cpp"
+    assert (cell.output_tokens, cell.accepted_drafts, cell.proposed_drafts) == (512, 334, 518)
+    assert cell.accept_length == pytest.approx(1 + 167 / (256 - 167))
+    assert [finding.code for finding in run.findings] == ["VERIFY_STEPS_FROM_TOKENS"]
+
+
+def test_latencies_that_evalscope_prints_in_seconds_are_milliseconds(tmp_path: Path) -> None:
+    rows = (
+        ("Number of concurrency", "20"), ("Output token throughput (tok/s)", "164.4"),
+        ("Average latency (s)", "12.1"), ("Average time to first token (s)", "1.2"),
+        ("Average time per output token (s)", "0.085"), ("Average inter-token latency (s)", "0"),
+    )  # fmt: skip
+    rule = "+" + "-" * 40 + "+" + "-" * 20 + "+\n"
+    path = tmp_path / "summary.txt"
+    path.write_text(
+        "Benchmarking summary:\n" + rule + rule.join(f"| {key:38} | {value:18} |\n" for key, value in rows) + rule
+    )
+
+    (run,) = importers.read(path)
+
+    (cell,) = run.measurements
+    means = [item and item.mean_ms for item in (cell.ttft_ms, cell.tpot_ms, cell.itl_ms, cell.e2e_latency_ms)]
+    assert means == [1200.0, 85.0, None, 12100.0]
+    assert run.missing is None

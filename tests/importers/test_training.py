@@ -86,3 +86,15 @@ def test_a_cut_trainer_state_says_so(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="no whole JSON"):
         importers.read(path)
+
+
+def test_a_training_log_cut_within_a_record_says_so(shared_data: Path, tmp_path: Path) -> None:
+    whole = (shared_data / "cases" / "data" / "C26.train_eagle3_progressbar.log").read_bytes()
+    path = tmp_path / "train.log"
+    path.write_bytes(whole[:-40])
+
+    (run,) = importers.read(path)
+
+    assert run.missing == "the last line may be cut; it was left out"
+    assert run.training is not None
+    assert run.training.optimizer_steps == 17

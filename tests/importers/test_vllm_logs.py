@@ -247,3 +247,31 @@ def test_lines_of_two_layouts_are_not_put_together_in_silence(shared_data: Path)
 def test_a_start_without_metrics_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no whole metrics line"):
         _read(tmp_path, PREFIX + "INFO 05-08 16:20:00 [api_server.py:1896] vLLM API server version 0.11.0\n")
+
+
+COUNTERS = (
+    'vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} 100.0\n'
+    'vllm:spec_decode_num_drafts_total{engine="1",model_name="m"} 100.0\n'
+    'vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="m"} 150.0\n'
+    'vllm:spec_decode_num_accepted_tokens_total{engine="1",model_name="m"} 150.0\n'
+)
+
+
+def test_a_reading_that_was_filtered_by_name_is_one_and_adds_up_over_engines(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.prom"
+    path.write_text(COUNTERS)
+
+    (run,) = importers.read(path)
+
+    assert (run.engine, run.measurements[0].verify_steps, run.measurements[0].accept_length) == ("vllm", 200, 2.5)
+    assert run.missing is None
+
+
+def test_a_reading_with_a_cut_last_line_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.prom"
+    path.write_text(COUNTERS[:-3])
+
+    (run,) = importers.read(path)
+
+    assert run.missing == "the last line is cut; it was left out"
+    assert run.measurements[0].accepted_drafts == 150

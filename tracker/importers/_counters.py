@@ -13,11 +13,18 @@ from tracker.importers import _source
 
 _ENGINE_METRIC = re.compile(rb"^(?:# (?:HELP|TYPE) )?(sglang|vllm):[a-z_]+", re.M)
 _COMMENT = re.compile(rb"^# (HELP|TYPE) ", re.M)
+# A reading that was filtered by name, `curl .../metrics | grep spec_decode`, has lost its comments.
+_SAMPLE = re.compile(rb"^(sglang|vllm):[a-z_]+(?:\{[^}\n]*\})? [0-9.e+]+\s*$", re.M)
 
 
 def looks_like(head: bytes) -> bool:
     """Return whether this is Prometheus text of an inference server."""
-    return bool(_COMMENT.search(head)) and bool(_ENGINE_METRIC.search(head))
+    return (bool(_COMMENT.search(head)) and bool(_ENGINE_METRIC.search(head))) or bool(_SAMPLE.search(head))
+
+
+def cut(path: Path) -> str | None:
+    """Return what a reading lacks whose last line is cut, in words; None for a whole one."""
+    return None if _source.read_text(path).endswith("\n") else "the last line is cut; it was left out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

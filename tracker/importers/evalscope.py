@@ -27,6 +27,10 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "throughput": ("Output token throughput (tok/s)", "Output Throughput (tok/s)"),
     "input_tokens": ("Average input tokens per request", "Avg Input Tokens"),
     "output_tokens": ("Average output tokens per request", "Avg Output Tokens"),
+    "latency_s": ("Average latency (s)", "Avg Latency (s)"),
+    "ttft_s": ("Average time to first token (s)",),
+    "tpot_s": ("Average time per output token (s)",),
+    "itl_s": ("Average inter-token latency (s)",),
     "ttft_ms": ("Avg TTFT (ms)",),
     "tpot_ms": ("Avg TPOT (ms)",),
     "itl_ms": ("Avg ITL (ms)",),
@@ -115,8 +119,10 @@ def _count(value: float | None) -> int | None:
     return int(value) if value is not None and value.is_integer() and value < 2**53 else None
 
 
-def _latency(mean_ms: float | None) -> Latency | None:
-    return None if mean_ms is None else Latency(mean_ms=mean_ms)
+def _latency(mean_ms: float | None, mean_s: float | None) -> Latency | None:
+    """Return a latency from its mean in either unit; older versions print seconds, and 0 where there is none."""
+    mean = mean_ms if mean_ms is not None else None if mean_s is None else 1000 * mean_s
+    return Latency(mean_ms=mean) if mean else None
 
 
 def _cell(numbers: dict[str, float | None], values: dict[str, str]) -> Measurement:
@@ -128,9 +134,10 @@ def _cell(numbers: dict[str, float | None], values: dict[str, str]) -> Measureme
         requests_failed=_count(numbers["failed"]),
         wall_s=numbers["wall_s"],
         reported_throughput_tok_s=None if throughput is None else Reported(value=throughput),
-        ttft_ms=_latency(numbers["ttft_ms"]),
-        tpot_ms=_latency(numbers["tpot_ms"]),
-        itl_ms=_latency(numbers["itl_ms"]),
+        ttft_ms=_latency(numbers["ttft_ms"], numbers["ttft_s"]),
+        tpot_ms=_latency(numbers["tpot_ms"], numbers["tpot_s"]),
+        itl_ms=_latency(numbers["itl_ms"], numbers["itl_s"]),
+        e2e_latency_ms=_latency(None, numbers["latency_s"]),
         extra=estimated,
     )
 

@@ -40,7 +40,7 @@ _STATISTICS = re.compile(
     r"#gen tokens = +(\d{1,12}), #acc tokens = +(\d{1,12})\b"
 )
 _TOTAL_OF = ("n_predict", "n_drafted", "n_accept")
-_STEPS_FROM_TOKENS = Finding(
+STEPS_FROM_TOKENS = Finding(
     code="VERIFY_STEPS_FROM_TOKENS",
     severity="info",
     message="Verify steps are tokens less accepted drafts, for the log does not count them; steps without a draft are "
@@ -205,7 +205,7 @@ def _block_run(block: dict[str, float], row: int | None) -> ImportedRun:
         workload=Workload(concurrencies=(1,)),
         engine="llama.cpp",
         speculation=Speculation(enabled=True, num_steps=window),
-        findings=(*_identities.check(cell, num_steps=window), _STEPS_FROM_TOKENS),
+        findings=(*_identities.check(cell, num_steps=window), STEPS_FROM_TOKENS),
     )
 
 
@@ -230,7 +230,7 @@ def _server_run(requests: list[_Request], log: _Log) -> ImportedRun:
         findings=(
             *cells.findings,
             *((_ONE_SLOT,) if passes else ()),
-            *(() if counted else (_STEPS_FROM_TOKENS,)),
+            *(() if counted else (STEPS_FROM_TOKENS,)),
             *_identities.merge(identities),
         ),
     )

@@ -2,7 +2,8 @@
 
 SGLang reports drafts under `sglext.spec_tokens_details` (asked for with `return_spec_tokens_details`) or in
 `choices[].meta_info`; vLLM under `metrics.speculative_decoding` (`--per-request-spec-decode-metrics`), in the last
-chunk of a stream. Chunks are never counted as tokens. What a line may carry beside the answer: see `_answers`.
+chunk of a stream; llama-server under `timings`, on its own route too, where it counts drafts and no steps. Chunks are
+never counted as tokens. What a line may carry beside the answer: see `_answers`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tracker.domain.measurement import RequestRow
-from tracker.importers import _answers, _jsonl, _meta_info, _source, _spec_block
+from tracker.importers import _answers, _jsonl, _meta_info, _source, _spec_block, llama_cpp_log
 from tracker.importers.base import ImportedRun
 
 _OBJECTS = frozenset({"chat.completion", "text_completion", "chat.completion.chunk"})
@@ -27,7 +28,7 @@ class OpenaiAnswers:
     """Answers of the OpenAI routes."""
 
     name = "openai_answers"
-    title = "answers of /v1/completions and /v1/chat/completions (SGLang sglext, vLLM metrics), JSON Lines or a stream"
+    title = "answers of the OpenAI routes (SGLang sglext, vLLM metrics, llama-server timings), JSON Lines or a stream"
 
     def sniff(self, path: Path, head: bytes) -> bool:
         """Return whether the first object is an answer of an OpenAI route, or the first event of its stream."""
@@ -50,13 +51,21 @@ class OpenaiAnswers:
         else:
             content = _answers.collect(path, _is_answer, reader.read, hint=_NEITHER)
         run = _answers.run(content, path=path, engine=reader.engine, hint=_HINT)
-        return (dataclasses.replace(run, speculation=_spec_block.speculation(reader.drafts) or run.speculation),)
+        derived = run.speculation is not None and reader.engine == "llama.cpp"
+        return (
+            dataclasses.replace(
+                run,
+                speculation=_spec_block.speculation(reader.drafts) or run.speculation,
+                findings=(*run.findings, *((llama_cpp_log.STEPS_FROM_TOKENS,) if derived else ())),
+            ),
+        )
 
 
 def _is_answer(value: Mapping[str, Any]) -> bool:
     body = _body(value)
-    return isinstance(body.get("choices"), list) and (
-        body.get("object") in _OBJECTS or isinstance(body.get("usage"), dict)
+    return _timings(body) is not None or (
+        isinstance(body.get("choices"), list)
+        and (body.get("object") in _OBJECTS or isinstance(body.get("usage"), dict))
     )
 
 
@@ -67,6 +76,12 @@ def _body(value: Mapping[str, Any]) -> Mapping[str, Any]:
         if isinstance(inner, dict) and "choices" in inner:
             return inner
     return value
+
+
+def _timings(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return llama-server's timings of an answer; None where another server gave it."""
+    timings = body.get("timings")
+    return timings if isinstance(timings, dict) and "predicted_n" in timings and "predicted_ms" in timings else None
 
 
 class _Reader:
@@ -83,6 +98,9 @@ class _Reader:
             InputError: A value is of the wrong kind.
         """
         body = _jsonl.Fields(data=_body(fields.data), where=fields.where)
+        if (timings := _timings(body.data)) is not None:
+            self.engine = "llama.cpp"
+            return _answers.Answer(row=_llama_row(fields, body, _jsonl.Fields(data=timings, where=fields.where)))
         usage = body.inner("usage")
         tokens, category = usage.count("prompt_tokens"), fields.text("category")
         metrics = body.inner("metrics") if isinstance(body.data.get("metrics"), dict) else None
@@ -124,6 +142,31 @@ class _Reader:
                 self.engine = "sglang"
                 return _meta_info.speculation(_jsonl.Fields(data=choice["meta_info"], where=body.where))
         return {}
+
+
+def _llama_row(fields: _jsonl.Fields, body: _jsonl.Fields, timings: _jsonl.Fields) -> RequestRow:
+    """Return one request of llama-server; each step yields its accepted drafts and one more token."""
+    tokens, inputs, category = timings.count("predicted_n"), timings.count("prompt_n"), fields.text("category")
+    accepted, prompt_ms, predicted_ms = (
+        timings.count("draft_n_accepted"),
+        timings.number("prompt_ms"),
+        timings.number("predicted_ms"),
+    )
+    whole_ms = None if prompt_ms is None or predicted_ms is None else prompt_ms + predicted_ms
+    return RequestRow(
+        prompt_key=_answers.prompt_key(fields, category, inputs),
+        category=category,
+        concurrency=fields.count("concurrency"),
+        repeat=_answers.repeat(fields),
+        input_tokens=inputs,
+        output_tokens=tokens,
+        latency_s=None if whole_ms is None else whole_ms / 1000,
+        ttft_s=None if prompt_ms is None else prompt_ms / 1000,
+        verify_steps=None if tokens is None or accepted is None else max(tokens - accepted, 0) or None,
+        accepted_drafts=accepted,
+        proposed_drafts=timings.count("draft_n"),
+        finish_reason=_finish(body.data.get("choices")),
+    )
 
 
 def _objects(values: Any) -> Iterable[Mapping[str, Any]]:

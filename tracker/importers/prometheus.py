@@ -6,6 +6,7 @@ growth between two readings, which a folder with both gives.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class Prometheus:
         """
         samples = _counters.samples(path)
         if any(sample.name.startswith(_VLLM) for sample in samples):
-            return (_vllm(samples),)
+            return (dataclasses.replace(_vllm(samples), missing=_counters.cut(path)),)
         tokens = _total(samples, "sglang:generation_tokens_total")
         if tokens is None:
             tokens = _total(samples, "vllm:generation_tokens_total")
@@ -53,14 +54,22 @@ class Prometheus:
             raise InputError(
                 "the metrics are of no inference server", where=str(path), hint="Fetch `/metrics` of the server."
             )
-        engine = "vllm" if b" vllm:" in _source.read_head(path) else "sglang"
+        engine = "vllm" if any(sample.name.startswith("vllm:") for sample in samples) else "sglang"
         cell = Measurement(
             output_tokens=tokens,
             verify_steps=steps,
             reported_accept_length=Reported(value=tokens / steps) if steps and tokens is not None else None,
         )
         spec = Speculation(enabled=True) if steps else None
-        return (ImportedRun(measurements=(cell,), engine=engine, speculation=spec, findings=(_SINCE_START,)),)
+        return (
+            ImportedRun(
+                measurements=(cell,),
+                engine=engine,
+                speculation=spec,
+                findings=(_SINCE_START,),
+                missing=_counters.cut(path),
+            ),
+        )
 
 
 def _vllm(samples: Iterable[_counters.Sample]) -> ImportedRun:

@@ -49,10 +49,14 @@ class TrainLog:
             return _drafters(path)
         points: dict[str, list[MetricPoint]] = {}
         epochs = steps = -1
+        cut = None
         for line in _source.lines(path):
-            match = _RECORD.search(line.content.decode(errors="replace")) if line.ended else None
+            match = _RECORD.search(line.content.decode(errors="replace"))
             if match is None:
                 continue
+            if not line.ended:
+                cut = "the last line may be cut; it was left out"
+                break
             epochs, steps = max(epochs, int(match[1])), max(steps, int(match[2]))
             for name, text in _PAIR.findall(match[3]):
                 value = _normalise.number(text)
@@ -63,7 +67,8 @@ class TrainLog:
                 "there is no whole training record", where=str(path), hint="A record reads `epoch=0 step=10 loss=...`."
             )
         history = tuple(point for series in points.values() for point in _history.thinned(series))
-        return (ImportedRun(kind="training", training=Training(optimizer_steps=steps, history=history)),)
+        training = Training(optimizer_steps=steps, history=history)
+        return (ImportedRun(kind="training", training=training, missing=cut),)
 
 
 def _drafters(path: Path) -> tuple[ImportedRun, ...]:
