@@ -148,7 +148,10 @@ def test_missing_credentials_are_a_problem(found: Examine, gateway: Gateway) -> 
 @pytest.mark.parametrize(
     ("refused", "told"),
     [
-        (lambda method, path: 403 if "set-experiment-tag" in path else None, "a tag could not be written"),
+        (
+            lambda method, path: 403 if "set-experiment-tag" in path else None,
+            "a tag could not be written into '",
+        ),
         (lambda method, path: 403 if method == "PUT" and "artifacts" in path else None, "an artifact could not be"),
     ],
     ids=["read only", "no artifacts"],

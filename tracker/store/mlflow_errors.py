@@ -123,7 +123,7 @@ def _advice(text: str) -> str | None:
     if FORBIDDEN.search(text):
         return (
             "Use credentials that may do this (MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or "
-            "MLFLOW_TRACKING_TOKEN), or ask whoever runs the server"
+            "MLFLOW_TRACKING_TOKEN), log into a campaign of your own, or ask whoever runs the server"
         )
     if NO_SUCH_PAGE.search(text):
         return "Check the address; the server must be MLflow 3 or newer"

@@ -60,7 +60,7 @@ def try_store(uri: str) -> Trial:
     with store_errors("the experiments could not be read", where=where):
         experiment = _somewhere(client, where)
     number = experiment.experiment_id
-    with store_errors("a tag could not be written and removed", where=where):
+    with store_errors(f"a tag could not be written into {experiment.name!r} and removed", where=where):
         client.set_experiment_tag(number, key, "1")
         read = client.get_experiment(number).tags.get(key)
         client.delete_experiment_tag(number, key)
@@ -68,7 +68,7 @@ def try_store(uri: str) -> Trial:
         raise StoreError("a tag that was written could not be read back", where=where)
     root = mlflow_open.artifact_root(uri)
     location = experiment.artifact_location if root is None else str(root)
-    with store_errors("an artifact could not be written and read back", where=where):
+    with store_errors(f"an artifact could not be written into {experiment.name!r} and read back", where=where):
         left_behind = _try_artifact(location, uri, key, where=where)
     return Trial(
         experiment=experiment.name,
