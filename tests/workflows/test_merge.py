@@ -321,3 +321,57 @@ def test_a_compressed_log_says_how_its_server_ran(tmp_path: Path, cli: Cli) -> N
     result = cli("log-run", str(packed), "--dry-run", "--json")
 
     assert json.loads(result.out)[0]["record"]["server"]["arguments"]["tp_size"] == 8
+
+
+def _info(tmp_path: Path, name: str, **changes: object) -> Path:
+    path = tmp_path / name
+    described = {
+        "model_path": "m", "tp_size": 1, "version": "0.5.17", "speculative_algorithm": "EAGLE3",
+        "speculative_num_steps": 3, "speculative_eagle_topk": 1, "speculative_num_draft_tokens": 4,
+        "internal_states": [{}],
+    }  # fmt: skip
+    path.write_text(json.dumps({**described, **changes}))
+    return path
+
+
+def test_two_descriptions_of_two_servers_are_refused_with_both_values(tmp_path: Path) -> None:
+    sources = _sources(
+        _bench(tmp_path, throughput=100.0, length=2.5),
+        _info(tmp_path, "one.json"),
+        _info(tmp_path, "two.json", speculative_num_steps=5),
+    )
+
+    with pytest.raises(UsageError, match="speculative_num_steps is 3 and 5"):
+        merge(sources)
+
+
+def test_two_descriptions_of_one_server_go_together(tmp_path: Path) -> None:
+    sources = _sources(
+        _bench(tmp_path, throughput=100.0, length=2.5),
+        _info(tmp_path, "before.json"),
+        _info(tmp_path, "after.json", internal_states=[{"avg_spec_accept_length": 2.5}]),
+    )
+
+    assert len(merge(sources)) == 1
+
+
+def test_two_launch_commands_are_refused_where_they_differ(tmp_path: Path) -> None:
+    commands = []
+    for steps in ("3", "5"):
+        path = tmp_path / f"argv{steps}.json"
+        path.write_text(json.dumps(["python", "-m", "sglang.launch_server", "--speculative-num-steps", steps]))
+        commands.append(path)
+
+    with pytest.raises(UsageError, match="argument 4 is `3` and `5`"):
+        merge(_sources(_bench(tmp_path, throughput=100.0, length=2.5), *commands))
+
+
+def test_a_description_of_another_server_than_the_result_embeds_is_a_finding(tmp_path: Path) -> None:
+    bench = _bench(tmp_path, throughput=100.0, length=2.5)
+    own = json.loads(_info(tmp_path, "own.json").read_text())
+    bench.write_text(json.dumps({**json.loads(bench.read_text()), "server_info": own}) + "\n")
+
+    (merged,) = merge(_sources(bench, _info(tmp_path, "other.json", speculative_algorithm="EAGLE")))
+
+    (finding,) = [item for item in merged.imported.findings if item.code == "SERVER_SOURCES_DISAGREE"]
+    assert "speculative_algorithm is EAGLE3 and EAGLE" in finding.message

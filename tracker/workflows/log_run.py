@@ -26,6 +26,7 @@ from tracker.workflows import command_watch, originals, simulated
 from tracker.workflows.adopt_connect import Connection, connect_benchmarks, named_training
 from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, CampaignInput, read_campaign
+from tracker.workflows.described import held_against_description
 from tracker.workflows.merge import Source, merge
 from tracker.workflows.server_sources import ServerFacts, ServerOptions, from_log_head, read_sources
 from tracker.workflows.session import Session
@@ -314,6 +315,7 @@ def _record(
     run = assemble(
         source.imported, facts, dataclasses.replace(told, importer=source.importer, inputs=tuple(source.files))
     )
+    run = held_against_description(run, engine=source.imported.engine)
     if source.simulated_on_purpose:
         run = dataclasses.replace(run, record=run.record.replace(findings=simulated.meant(run.record.findings)))
     if watched is not None and watched.exit_code != 0:

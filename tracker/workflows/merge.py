@@ -9,8 +9,9 @@ log or counters, nothing is put together, and that is said.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -274,8 +275,67 @@ def _described(source: Source, descriptions: Sequence[Source]) -> Source:
     if not descriptions:
         return source
     _check_engines([source, *descriptions])
+    _refuse_rival_descriptions(descriptions)
     run = _filled(source.imported, [item.imported for item in descriptions])
+    run = _with_findings(run, _contradicted(source, descriptions))
     return _joined(source, descriptions, run)
+
+
+def _refuse_rival_descriptions(sources: Sequence[Source]) -> None:
+    """Refuse two descriptions of one kind that differ in what they say about the server.
+
+    Raises:
+        UsageError: Which of them is the server that was measured is not known.
+    """
+    for name, what in (("server_info", "/server_info bodies"), ("argv", "launch commands")):
+        given = [source for source in sources if getattr(source.imported, name) is not None]
+        for source in given[1:]:
+            first, other = getattr(given[0].imported, name), getattr(source.imported, name)
+            if (difference := _difference(first, other)) is not None:
+                raise UsageError(
+                    f"{_name(given[0])} and {_name(source)} are {what} of two servers: {difference}",
+                    where=str(source.path),
+                    hint="Name the description of the server that gave the result.",
+                )
+
+
+def _contradicted(source: Source, descriptions: Sequence[Source]) -> tuple[Finding, ...]:
+    """Return a finding where the description that a result embeds is of another server than the one given with it."""
+    own = source.imported.server_info
+    for given in descriptions:
+        info = given.imported.server_info
+        difference = None if own is None or info is None else _difference(own, info)
+        if difference is not None:
+            message = (
+                f"The /server_info in {_name(source)} and {_name(given)} are of two servers: {difference}; the first"
+            )
+            return (
+                Finding(
+                    code="SERVER_SOURCES_DISAGREE",
+                    severity="warning",
+                    message=f"{message} is kept.",
+                    fix="Name the description of the server that gave the result.",
+                ),
+            )
+    return ()
+
+
+# What one server changes from one body to the next is none of these.
+_IDENTIFYING = (
+    "model_path", "version", "tp_size", "dp_size", "speculative_algorithm", "speculative_draft_model_path",
+    "speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens", "port",
+)  # fmt: skip
+
+
+def _difference(first: Any, other: Any) -> str | None:
+    """Return how two descriptions differ, naming both values; None where they are of one server."""
+    if not isinstance(first, Mapping):
+        pairs = enumerate(zip_longest(first, other, fillvalue="nothing"))
+        return next((f"argument {at} is `{one}` and `{two}`" for at, (one, two) in pairs if one != two), None)
+    for key in _IDENTIFYING:
+        if key in first and key in other and first[key] != other[key]:
+            return f"{key} is {first[key]} and {other[key]}"
+    return None
 
 
 _FILLED = ("server_info", "argv", "engine", "speculation", "cuda_graph", "drafter", "target", "hardware", "measured_at")
