@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,18 +44,24 @@ def predicted(chains: dict[int, MeasuredChain], known: tuple[int, int], wanted: 
     return chains[wanted], predict_chain(measured, wanted, DEFAULT_PRIORS)
 
 
-def _chains(results: list[dict[str, object]]) -> dict[tuple[object, str], dict[int, MeasuredChain]]:
+def _chains(results: list[dict[str, Any]]) -> dict[tuple[object, str], dict[int, MeasuredChain]]:
+    """Return chains by batch size and drafter, against the mean of the baselines at that batch size, as in a memo."""
+    bases: dict[object, list[float]] = {}
+    for entry, item in _measured(results):
+        if item["accept_length"] == 1.0 and item["output_throughput"]:
+            bases.setdefault(entry["batch_size"], []).append(item["output_throughput"])
     chains: dict[tuple[object, str], dict[int, MeasuredChain]] = {}
-    for entry in results:
-        metrics = entry["metrics"]
-        assert isinstance(metrics, list)
-        base = next((item["output_throughput"] for item in metrics if item["accept_length"] == 1.0), None)
-        for item in metrics:
-            if entry["topk"] == 1 and item["accept_length"] > 1.0 and base and item["output_throughput"]:
-                ratio = item["accept_length"] * base / item["output_throughput"]
-                chain = MeasuredChain(length=item["accept_length"], break_even=ratio)
-                chains.setdefault((entry["batch_size"], item["Name"]), {})[int(str(entry["steps"]))] = chain
+    for entry, item in _measured(results):
+        base = bases.get(entry["batch_size"])
+        if entry["topk"] == 1 and item["accept_length"] > 1.0 and base and item["output_throughput"]:
+            ratio = item["accept_length"] * statistics.mean(base) / item["output_throughput"]
+            chain = MeasuredChain(length=item["accept_length"], break_even=ratio)
+            chains.setdefault((entry["batch_size"], item["Name"]), {})[int(str(entry["steps"]))] = chain
     return chains
+
+
+def _measured(results: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    return ((entry, item) for entry in results for item in entry["metrics"])
 
 
 def errors(cases: list[Case], part: str) -> np.ndarray:
