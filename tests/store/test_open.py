@@ -20,7 +20,7 @@ from tracker.domain.record import LoggedRun
 from tracker.errors import StoreError
 from tracker.store import mlflow_schema
 from tracker.store.failures import StoreDownError
-from tracker.store.mlflow_open import connect, open_store, resolve_uri, sqlite_uri
+from tracker.store.mlflow_open import connect, open_store, quiet, resolve_uri, sqlite_uri
 from tracker.store.mlflow_schema import upgrade_sqlite
 from tracker.store.spool import Spool
 from tracker.store.sync import log
@@ -257,11 +257,13 @@ def old_database(tmp_path: Path) -> Path:
     path = tmp_path / "old" / "mlflow.db"
     path.parent.mkdir()
     engine = sqlalchemy.create_engine(f"sqlite:///{path}")
-    InitialBase.metadata.create_all(engine)
-    config = _get_alembic_config(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, OLD_REVISION)
+    # Whoever uses SQLAlchemy first is told what MLflow's tables do that it no longer likes.
+    with quiet():
+        InitialBase.metadata.create_all(engine)
+        config = _get_alembic_config(f"sqlite:///{path}")
+        with engine.begin() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, OLD_REVISION)
     engine.dispose()
     return path
 
