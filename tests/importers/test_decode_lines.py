@@ -50,7 +50,7 @@ def _content(log: sglang_log._Log) -> dict[int, list[tuple[float, ...]]]:
     }
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(lines=st.lists(st.one_of(_decode(), _decode(), OTHERS), max_size=40))
 def test_both_readers_see_the_same_lines(lines: list[str]) -> None:
     block = "".join(f"{line}\n" for line in lines).encode()
@@ -65,7 +65,7 @@ def test_both_readers_see_the_same_lines(lines: list[str]) -> None:
     assert (fast.graphed, fast.eager) == (slow.graphed, slow.eager)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.binary(max_size=400), lines=st.lists(_decode(), max_size=4), at=st.integers(0, 2000))
 def test_junk_between_the_lines_never_ends_in_a_traceback(data: bytes, lines: list[str], at: int) -> None:
     block = "".join(f"{line}\n" for line in lines).encode()

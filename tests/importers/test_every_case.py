@@ -216,3 +216,10 @@ def test_expected_break_evens_and_speedups_follow_from_imported_values(shared_da
         if length is not None:
             assert length == pytest.approx(float(row["accept_len"]), rel=TOLERANCE), label
             assert length * base / spec == pytest.approx(float(row["break_even_accept_len"]), rel=TOLERANCE), label
+
+
+def test_a_folder_of_several_servers_says_which_of_its_files_are_read(shared_data: Path) -> None:
+    with pytest.raises(InputError, match=NOTHING) as caught:
+        importers.read(shared_data / "h200-tiny-llama" / "endpoints")
+
+    assert "base.chat.sse" in (caught.value.hint or "")

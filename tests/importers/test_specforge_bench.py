@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,37 @@ def test_a_cut_file_says_so(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"the document is cut after"):
         importers.read(path)
+
+
+def test_categories_of_a_data_set_are_measurements_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    part = {"latency": 4.0, "output_throughput": 210.0, "accept_length": 3.0, "num_questions": 2, "accuracy": None}
+    metrics = {
+        "latency": 10.0, "output_throughput": 200.0, "accept_length": 2.6, "num_questions": 5,
+        "categorical_performance": {"math": part, "writing": {**part, "accept_length": 2.1}},
+    }  # fmt: skip
+    row = {"batch_size": 1, "steps": 3, "topk": 1, "num_draft_tokens": 4, "metrics": [metrics], "num_samples": 5}
+    path.write_text(json.dumps({"model": "m/drafter", "mtbench": [row]}))
+
+    (run,) = importers.read(path)
+
+    assert [(cell.category, cell.accept_length) for cell in run.measurements] == [
+        (None, 2.6),
+        ("math", 3.0),
+        ("writing", 2.1),
+    ]
+
+
+def test_verify_steps_of_the_runner_show_that_the_server_speculated(tmp_path: Path) -> None:
+    path = tmp_path / "runner.json"
+    value = {
+        "backend": "sglang", "dataset": "gsm8k", "samples": 10, "output_tokens": 1000, "latency_seconds": 10.0,
+        "throughput_tokens_per_second": 100.0, "average_acceptance_length": 2.625, "spec_verify_count": 400,
+    }  # fmt: skip
+    path.write_text(json.dumps(value))
+
+    (run,) = importers.read(path)
+
+    assert run.speculation is not None
+    assert run.speculation.enabled
+    assert run.measurements[0].accept_length == 2.5

@@ -32,6 +32,10 @@ LEFT_OUT = (
 """Formats of the field that are not read: no file that the tool itself wrote was at hand to hold a reader to."""
 
 
+_LOOKED_AT = 64
+_NAMED = 6
+
+
 def formats() -> dict[str, Importer]:
     """Return every importer by its name for `--as`."""
     return plugins.discover(__name__, "IMPORTER")
@@ -64,10 +68,27 @@ def detect(path: Path) -> Importer:
             where=str(path),
             hint=f"Known formats: {names}.",
         )
-    what = "folder holds nothing that an importer recognises" if path.is_dir() else "file is of no known format"
-    raise UnknownFormatError(
-        f"this {what}", where=str(path), hint=f"Force one with `--as FORMAT`. Known formats: {names}."
-    )
+    hint = f"Force one with `--as FORMAT`. Known formats: {names}."
+    if not path.is_dir():
+        raise UnknownFormatError("this file is of no known format", where=str(path), hint=hint)
+    if alone := _readable(path):
+        hint = f"Name a file in it: {', '.join(alone)}."
+    raise UnknownFormatError("this folder holds nothing that an importer recognises", where=str(path), hint=hint)
+
+
+def _readable(folder: Path) -> list[str]:
+    """Return the first files of a folder that are read on their own; a folder named by mistake may hold thousands."""
+    found = []
+    for item in sorted(folder.iterdir())[:_LOOKED_AT]:
+        if not item.is_file():
+            continue
+        try:
+            head = _source.read_head(item)
+        except InputError:
+            continue
+        if any(importer.sniff(item, head) for importer in formats().values()):
+            found.append(item.name)
+    return found[:_NAMED]
 
 
 def read(path: Path, format: str | None = None, columns: Mapping[str, str] | None = None) -> tuple[ImportedRun, ...]:

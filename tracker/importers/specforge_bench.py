@@ -20,7 +20,7 @@ from tracker.domain.measurement import Measurement, Reported
 from tracker.domain.server import Speculation
 from tracker.domain.workload import Workload
 from tracker.errors import InputError
-from tracker.importers import _identities, _jsonl
+from tracker.importers import _identities, _jsonl, _spec_block
 from tracker.importers.base import ImportedRun
 
 _BASELINE = re.compile(r"w(i?th?|iht)out|baseline", re.I)
@@ -122,7 +122,7 @@ def _run(row: _Row) -> ImportedRun:
     return ImportedRun(
         name=_name(row, spec),
         role="baseline" if off else None,
-        measurements=(cell,),
+        measurements=(cell, *_categories(row, cell, off=off)),
         workload=Workload(
             prompt_set=row.data_set,
             prompts=row.fields.count("num_questions"),
@@ -134,6 +134,25 @@ def _run(row: _Row) -> ImportedRun:
         target=_checkpoint(row.target),
         findings=_identities.check(cell, num_steps=None if spec is None else spec.num_steps),
     )
+
+
+def _categories(row: _Row, pooled: Measurement, *, off: bool) -> Iterator[Measurement]:
+    """Yield a measurement a prompt category, where the data set has any."""
+    found = row.fields.data.get("categorical_performance")
+    for name, value in found.items() if isinstance(found, dict) else ():
+        if not isinstance(value, dict):
+            continue
+        fields = _jsonl.Fields(data=value, where=row.fields.where)
+        length, throughput = fields.number("accept_length"), fields.number("output_throughput")
+        yield Measurement(
+            concurrency=pooled.concurrency,
+            category=name,
+            prompts=fields.count("num_questions"),
+            wall_s=fields.number("latency"),
+            reported_throughput_tok_s=None if throughput is None else Reported(value=throughput),
+            reported_accept_length=None if length is None or off else Reported(value=length),
+            extra={} if (accuracy := fields.number("accuracy")) is None else {"accuracy": accuracy},
+        )
 
 
 def _speculation(row: _Row) -> Speculation | None:
@@ -206,6 +225,7 @@ def _runner(fields: _jsonl.Fields) -> ImportedRun:
         measurements=(cell,),
         workload=Workload(prompt_set=fields.text("dataset"), prompts=samples, temperature=None),
         engine=fields.text("backend"),
+        speculation=_spec_block.seen((cell,)),
         findings=tuple(findings),
     )
 
