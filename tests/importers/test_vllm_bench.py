@@ -138,3 +138,14 @@ def test_the_peak_of_a_speculating_server_is_no_throughput(shared_data: Path) ->
     assert cell.itl_ms is not None
     assert cell.tpot_ms is not None
     assert (cell.itl_ms.mean_ms or 0) / (cell.tpot_ms.mean_ms or 1) == pytest.approx(3.46, rel=0.01)
+
+
+@pytest.mark.parametrize(("told", "engine"), [("openai-chat", "vllm"), ("vllm", "vllm"), ("sglang", "sglang")])
+def test_the_engine_is_the_one_that_the_benchmark_was_told_to_talk_to(tmp_path: Path, told: str, engine: str) -> None:
+    path = tmp_path / "result.json"
+    value = json.loads((DATA / "vllm_bench_serve" / "k3.json").read_text())
+    path.write_text(json.dumps({**value, "backend": told, "endpoint_type": told}))
+
+    (run,) = importers.read(path)
+
+    assert run.engine == engine

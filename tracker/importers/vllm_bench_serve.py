@@ -24,6 +24,7 @@ _EXTRA = (
     "max_output_tokens_per_s",
     "max_concurrent_requests",
 )
+_OTHER_ENGINES = ("sglang", "tensorrt-llm", "llama.cpp", "lmdeploy", "tgi")
 _PEAK = "max_output_tokens_per_s"
 _TAGS = ("label", "backend", "endpoint_type", "tokenizer_id", "date")
 
@@ -66,13 +67,19 @@ def _run(fields: _jsonl.Fields, row: int | None, cut: str | None) -> ImportedRun
         measurements=(cell,),
         requests=_serving.requests(fields, cell.concurrency),
         workload=_serving.workload(fields, cell),
-        engine="vllm",
+        engine=_engine(fields),
         speculation=spec,
         target=None if model is None else Checkpoint(name=model.rsplit("/", 1)[-1], path=model),
         tags={key: text for key in _TAGS if (text := fields.text(key)) is not None},
         findings=(*findings, *_rate_finding(cell, fields), *peak),
         missing=cut,
     )
+
+
+def _engine(fields: _jsonl.Fields) -> str:
+    """Return the engine that was measured: vLLM, unless the benchmark was told that it talks to another."""
+    told = fields.text("backend") or fields.text("endpoint_type") or ""
+    return next((engine for engine in _OTHER_ENGINES if told.startswith(engine)), "vllm")
 
 
 def _speculation(fields: _jsonl.Fields) -> Speculation | None:
