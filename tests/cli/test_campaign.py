@@ -34,6 +34,25 @@ def test_a_campaign_is_listed_renamed_deleted_and_restored(cli: Cli) -> None:
     assert [row["state"] for row in json.loads(cli("campaign", "list", "--json").out)] == ["active"]
 
 
+def test_logging_a_renamed_campaign_again_says_where_its_runs_are_and_leaves_its_old_name_free(
+    cli: Cli, tmp_path: Path
+) -> None:
+    folder = tmp_path / "kimi"
+    folder.mkdir()
+    (folder / "campaign.toml").write_text(
+        'schema_version = 1\n[campaign]\nname = "kimi"\n[[inputs]]\npath = "table.csv"\n'
+    )
+    (folder / "table.csv").write_text("name,concurrency,output tok/s\nplain,1,90.0\n")
+    first = cli("log-run", str(folder))
+    cli("campaign", "rename", "kimi", "kimi-eagle3")
+    again = cli("log-run", str(folder))
+
+    assert first.code == again.code == 0, first.err
+    assert again.out == first.out
+    assert "these runs are in the campaign kimi-eagle3" in again.err
+    assert cli("campaign", "rename", "kimi-eagle3", "kimi").code == 0
+
+
 def test_a_campaign_travels_as_a_folder(cli: Cli, tmp_path: Path) -> None:
     run = cli(*METRIC, "kimi").out.strip()
     exported = cli("campaign", "export", "kimi")

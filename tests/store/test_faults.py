@@ -171,7 +171,6 @@ RACE = """
 import sys, time
 from pathlib import Path
 from tests.store import samples
-from tests.store.conftest import MakeRun
 from tests.store.figures import assert_nothing_lost, shown_record_ids
 from tracker.store.mlflow_open import configure_mlflow, open_store
 from tracker.store.spool import Spool

@@ -51,6 +51,8 @@ def logged(result: LogResult, *, as_json: bool, store: str | None) -> None:
         findings(record.findings)
         if outcome.spooled is not None:
             click.echo(f"  not in the store yet; kept at {outcome.spooled}", err=True)
+    if result.renamed_to is not None:
+        click.echo(f"nothing is new: these runs are in the campaign {result.renamed_to}, renamed since", err=True)
     for connection in result.connections:
         click.echo(connected(connection), err=True)
     if store is not None and result.store_error is None:

@@ -50,7 +50,7 @@ def no_campaign(name: str, known: Iterable[str], *, where: str) -> StoreError:
     """Return the error for a campaign that is not there."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
-    meant = f"Did you mean {close[0]!r}? " if close else ""
+    meant = f"Did you mean {close[0]!r}? " if close else "`tracker campaign list` shows deleted ones too. "
     listed = ", ".join(names) or "none yet"
     return StoreError(f"there is no campaign {name!r}", where=where, hint=f"{meant}Campaigns here: {listed}")
 

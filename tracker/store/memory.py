@@ -88,7 +88,7 @@ class MemoryStore:
 
     def experiments(self) -> tuple[str, ...]:
         """Return the names of all campaigns, sorted."""
-        return tuple(sorted(self._campaigns))
+        return tuple(sorted({*self._campaigns, *(self._stored(run_id).record.experiment for run_id in self._runs)}))
 
     def save_campaign(self, campaign: Campaign) -> None:
         """Keep a campaign's facts."""

@@ -111,6 +111,8 @@ class LogResult:
     """Exit code of the command that was run."""
     connections: tuple[Connection, ...] = ()
     """Adopted trainings that made the drafters of these runs."""
+    renamed_to: str | None = None
+    """Campaign that holds all these runs since theirs was renamed; None where they are in their own."""
 
     @property
     def has_errors(self) -> bool:
@@ -155,7 +157,7 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
     if request.dry_run:
         outcomes = tuple(LoggedOutcome(run_id=None, record=run.record) for run in runs)
         return LogResult(outcomes=outcomes, detected=detected, unread=unread, command_exit_code=exit_code)
-    outcomes, failed = _store(runs, campaign, session)
+    outcomes, failed, renamed_to = _store(runs, campaign, session)
     connections: tuple[Connection, ...] = ()
     if failed is None:
         connections, failed = _connect(outcomes, session)
@@ -166,6 +168,7 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
         unread=unread,
         command_exit_code=exit_code,
         connections=connections,
+        renamed_to=renamed_to,
     )
 
 
@@ -339,8 +342,12 @@ def _experiment(request: LogRequest, campaign: CampaignFile | None, environ: Map
 
 def _store(
     runs: Sequence[LoggedRun], campaign: CampaignFile | None, session: Session
-) -> tuple[tuple[LoggedOutcome, ...], TrackerError | None]:
-    """Hand the runs over: to the spool first, then to the store; what the store does not take waits in the spool."""
+) -> tuple[tuple[LoggedOutcome, ...], TrackerError | None, str | None]:
+    """Hand the runs over: to the spool first, then to the store; what the store does not take waits in the spool.
+
+    Returns:
+        What became of each run, why some wait, and the campaign that holds them all where theirs was renamed.
+    """
     store, spool = session.store(), session.spool
     facts = None if campaign is None else put_campaign(campaign.campaign, spool)
     logged = log_many(runs, store, spool)
@@ -353,10 +360,16 @@ def _store(
         if facts is not None:
             facts.unlink(missing_ok=True)
         raise failed
-    if failed is None and facts is not None:
-        send_campaign(facts, store)
+    renamed_to = None
+    if failed is None and facts is not None and campaign is not None:
+        if campaign.campaign.name in store.experiments():
+            send_campaign(facts, store)
+        else:
+            # A new run would have made it: all are known, and an empty campaign would only hold the old name.
+            renamed_to = store.load(next(item.run_id for item in logged if item.run_id)).record.experiment
+            facts.unlink(missing_ok=True)
     outcomes = tuple(
         LoggedOutcome(run_id=item.run_id, record=run.record, spooled=item.spooled_path)
         for run, item in zip(runs, logged, strict=True)
     )
-    return outcomes, failed
+    return outcomes, failed, renamed_to
