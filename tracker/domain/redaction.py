@@ -45,7 +45,8 @@ _FLAG = re.compile(
 _LINE = re.compile(
     rf"""^[ \t]*+(?:-[ \t]+)?{_NAME}\s{{0,8}}:[ \t]{{1,8}}(?=[^\s"'\\{{\[])""", re.IGNORECASE | re.MULTILINE
 )
-_QUOTED = r"""\\+"(?:(?!\\+").)*+\\+"|\\+'(?:(?!\\+').)*+\\+'|"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'"""
+# No possessive group: before Python 3.11.5 one that can backtrack inside matches wrongly, and a secret would stay.
+_QUOTED = r"""\\+".*?\\+"|\\+'.*?\\+'|"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'"""
 _PAIR_VALUE = re.compile(rf"""{_QUOTED}|[^\s"'&;]+""", re.DOTALL)
 _FLAG_VALUE = re.compile(rf"""{_QUOTED}|\S+""", re.DOTALL)
 _LINE_VALUE = re.compile(r".+")
