@@ -10,6 +10,7 @@ import pytest
 from tests.store.conftest import MakeRun
 from tracker.errors import RunNotFoundError, StoreError
 from tracker.store.base import Query, ReportRun, RunStore
+from tracker.store.mlflow_compared import NOT_COMPARED, VS_BASELINE
 from tracker.store.mlflow_open import configure_mlflow
 from tracker.store.mlflow_store import MlflowStore
 
@@ -110,3 +111,20 @@ def test_runs_link_back_and_amending_keeps_the_link(
     assert report.info.status == "FINISHED"
     assert sorted(item.path for item in client.list_artifacts(saved.run_id)) == ["memo.html", "memo.json", "memo.txt"]
     assert (saved.url is None) == (kind == "sqlite_store")
+
+
+def test_the_same_memo_again_tells_its_runs_nothing_new_and_another_one_tells_them_anew(
+    sqlite_store: MlflowStore, make_run: MakeRun, experiment: str
+) -> None:
+    run_id = sqlite_store.save(make_run())
+    first = sqlite_store.save_report(experiment, memo(run_ids=(run_id,)))
+    sqlite_store.client.set_tag(run_id, VS_BASELINE, "somebody's own word")
+    again = sqlite_store.save_report(experiment, memo(run_ids=(run_id,), files={"memo.json": b'{"memo_number": 2}'}))
+    kept = sqlite_store.client.get_run(run_id).data.tags[VS_BASELINE]
+    other = sqlite_store.save(make_run("other"))
+    sqlite_store.save_report(experiment, memo(run_ids=(run_id, other)))
+
+    assert again.run_id == first.run_id
+    assert kept == "somebody's own word"
+    for used in (run_id, other):
+        assert sqlite_store.client.get_run(used).data.tags[VS_BASELINE] == NOT_COMPARED

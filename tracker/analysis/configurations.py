@@ -115,23 +115,24 @@ def _bare(record: RunRecord) -> Configuration:
 
 def _differing(records: Sequence[RunRecord], by_launch: bool) -> tuple[str, ...]:
     names = (*SPEED_FLAGS, *_LAUNCH) if by_launch else SPEED_FLAGS
-    found = []
-    for name in names:
-        values = {str(value) for value in (_value(record, name) for record in records) if value is not None}
-        if len(values) > 1:
-            found.append(name)
-    return tuple(found)
+    # Thousands of runs of a nightly benchmark share a few dozen launches.
+    launches = {repr(values): values for values in (_values(record, names) for record in records)}
+    columns = zip(names, zip(*launches.values(), strict=True), strict=False)
+    return tuple(name for name, column in columns if len({str(value) for value in column if value is not None}) > 1)
 
 
 def _flag_values(record: RunRecord, names: tuple[str, ...]) -> Mapping[str, str]:
-    values = {name: _value(record, name) for name in names}
-    return {name: str(value) for name, value in values.items() if value is not None}
+    values = zip(names, _values(record, names), strict=True)
+    return {name: str(value) for name, value in values if value is not None}
 
 
-def _value(record: RunRecord, name: str) -> Any:
-    if name in _LAUNCH:
-        return _LAUNCH[name](record.tags)
-    return None if record.server is None else record.server.get(name)
+def _values(record: RunRecord, names: tuple[str, ...]) -> list[Any]:
+    get = _nothing if record.server is None else record.server.get
+    return [_LAUNCH[name](record.tags) if name in _LAUNCH else get(name) for name in names]
+
+
+def _nothing(name: str) -> None:
+    """Return what a run without a described server says of an argument."""
 
 
 # What stands before or around the server's program, as a sweep tags it.

@@ -23,6 +23,8 @@ from tracker.domain.record import StoredRun
 MOST_RUNS = 120
 LATEST_FRACTION = 0.5
 
+Group = tuple[Any, ...]
+"""Facts that decide with which runs a run is compared."""
 _Place = tuple[float, str, StoredRun]
 """A run with what it is ordered by: speed or moment, then record id."""
 
@@ -71,7 +73,8 @@ def thin(runs: Sequence[StoredRun], *, always: Collection[str] = (), most: int =
         most: How many to keep; fewer runs are all kept.
     """
     labels = configurations(runs)
-    kinds = _kinds(runs, labels)
+    groups = {run.run_id: fingerprint(run.record) for run in runs}
+    kinds = _kinds(runs, labels, groups)
     if len(runs) <= most:
         return Thinned(kept=tuple(runs), total=len(runs), series=len(kinds), followed=len(kinds))
     replaced = {run.record.supersedes for run in runs}
@@ -79,7 +82,7 @@ def thin(runs: Sequence[StoredRun], *, always: Collection[str] = (), most: int =
     # Kinds that were measured last come first, where there are more kinds than places.
     followed = sorted(kinds, key=lambda kind: kind[-1].record.measured_at, reverse=True)[:most]
     share = max(most // max(len(followed), 1), 1)
-    kept = named | _leading(runs, labels, shown=[kind[-1] for kind in followed])
+    kept = named | _leading(runs, labels, groups, shown=[kind[-1] for kind in followed])
     for kind in followed:
         usable = [run for run in kind if run.record.record_id not in replaced] or kind
         kept |= {run.run_id for run in _spread(usable, share)}
@@ -93,24 +96,31 @@ def thin(runs: Sequence[StoredRun], *, always: Collection[str] = (), most: int =
 
 def latest_of_each(runs: Sequence[StoredRun]) -> tuple[StoredRun, ...]:
     """Return the latest run of each kind."""
-    return tuple(kind[-1] for kind in _kinds(runs, configurations(runs)))
+    groups = {run.run_id: fingerprint(run.record) for run in runs}
+    return tuple(kind[-1] for kind in _kinds(runs, configurations(runs), groups))
 
 
-def _leading(runs: Sequence[StoredRun], labels: Mapping[str, Configuration], *, shown: Sequence[StoredRun]) -> set[str]:
+def _leading(
+    runs: Sequence[StoredRun],
+    labels: Mapping[str, Configuration],
+    groups: Mapping[str, Group],
+    *,
+    shown: Sequence[StoredRun],
+) -> set[str]:
     """Return ids of the fastest and the latest plain run and the fastest contender, at each load of a group.
 
     Of the comparison groups only those that a run of `shown` may be compared with: others reach no memo.
     """
-    groups = {fingerprint(run.record): run for run in shown}
-    comparable: dict[tuple[Any, ...], bool] = {}
+    followed = {groups[run.run_id]: run for run in shown}
+    comparable: dict[Group, bool] = {}
     runs = [run for run in runs if run.record.kind == "benchmark" and run.run_id in labels]
     superseded = {run.record.supersedes for run in runs}
     places: dict[tuple[Any, ...], list[_Place]] = defaultdict(list)
     for run in runs:
         record = run.record
-        group = fingerprint(record)
+        group = groups[run.run_id]
         if group not in comparable:
-            comparable[group] = any(difference(known, run) is None for known in groups.values())
+            comparable[group] = any(difference(known, run) is None for known in followed.values())
         if not comparable[group] or record.record_id in superseded:
             continue
         speculative = labels[run.run_id].speculative
@@ -134,7 +144,9 @@ def _first_that_contends(found: list[_Place], labels: Mapping[str, Configuration
     return None
 
 
-def _kinds(runs: Sequence[StoredRun], labels: Mapping[str, Configuration]) -> list[list[StoredRun]]:
+def _kinds(
+    runs: Sequence[StoredRun], labels: Mapping[str, Configuration], groups: Mapping[str, Group]
+) -> list[list[StoredRun]]:
     """Return the runs of each kind, oldest first."""
     kinds: dict[tuple[Any, ...], list[StoredRun]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.record.measured_at, run.record.record_id)):
@@ -142,7 +154,7 @@ def _kinds(runs: Sequence[StoredRun], labels: Mapping[str, Configuration]) -> li
         samples = None if record.training is None else record.training.samples
         drafter = None if record.drafter is None else record.drafter.name
         label = labels[run.run_id].label if run.run_id in labels else None
-        kinds[record.kind, label, drafter, samples, fingerprint(record)].append(run)
+        kinds[record.kind, label, drafter, samples, groups[run.run_id]].append(run)
     return list(kinds.values())
 
 

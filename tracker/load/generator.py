@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
 import random
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 
+from tracker.collector import collector_at_rest
 from tracker.load.answers import NO_CONNECTION, TIMED_OUT, Answer, Route
 from tracker.load.client import ClientPool, loop_factory
 from tracker.load.health import ClientHealth, watched
@@ -197,25 +196,14 @@ class _Gone:
 
 async def _until_interrupt(work: Coroutine[object, object, None]) -> str | None:
     """Run the work with the garbage collector at rest; return why it was stopped, None when it came to its end."""
-    with _collector_at_rest():
+    # A collection takes tens of milliseconds of the measured window.
+    with collector_at_rest():
         try:
             await work
         except asyncio.CancelledError:
             # asyncio's Runner turns Ctrl-C into this cancellation; what was measured is kept.
             return "interrupted"
     return None
-
-
-@contextlib.contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Keep collections, tens of milliseconds each, out of the measured window."""
-    before = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if before:
-            gc.enable()
 
 
 def _result(

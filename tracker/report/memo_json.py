@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from tracker.analysis.results import CampaignAnalysis, LoadVerdict, Point
 from tracker.domain.estimate import Estimate
 from tracker.report import _json_parts as parts
@@ -21,14 +23,16 @@ SCHEMA_VERSION = 1
 
 def render_json(view: MemoView) -> str:
     """Return memo.json; the same view gives the same bytes."""
-    return json.dumps(payload(view), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    # With an indent json leaves its quick encoder; msgspec lays the same text out, numbers untouched.
+    line = json.dumps(payload(view), ensure_ascii=False, allow_nan=False)
+    return msgspec.json.format(line, indent=2) + "\n"
 
 
 def with_report_run(memo_json: str, *, run_id: str, url: str | None) -> str:
     """Return memo.json with the run that keeps the memo in the store, which is known only once it is kept."""
-    document = json.loads(memo_json)
-    document["report_run"] = {"run_id": run_id, "url": url}
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    kept = json.dumps({"run_id": run_id, "url": url}, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+    # A line break inside a text is escaped, and keys further in are indented further: this line is the only one.
+    return memo_json.replace('\n  "report_run": null', f'\n  "report_run": {kept}')
 
 
 def payload(view: MemoView) -> dict[str, Any]:

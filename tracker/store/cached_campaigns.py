@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import hashlib
 import itertools
 from collections.abc import Iterator
@@ -11,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tracker.collector import collector_at_rest
 from tracker.domain.record import RunRecord
 from tracker.errors import StoreError
 from tracker.store.base import Query
@@ -53,7 +52,7 @@ class CachedCampaigns:
         if bring_up_to_date(client, experiment, known):
             cache.save(known)
         try:
-            with _without_collecting():
+            with collector_at_rest():
                 found = list(_meant(known, experiment.name, query))
         except StoreError:
             if not known.was_loaded:
@@ -69,18 +68,6 @@ class CachedCampaigns:
         # A database made anew gives the same number to another campaign; its time of creation is another.
         name = f"{experiment.experiment_id}-{experiment.creation_time}"
         return None if self._folder is None else self._folder / name
-
-
-@contextlib.contextmanager
-def _without_collecting() -> Iterator[None]:
-    """Leave garbage alone: ten thousand records are objects that stay, and looking through them costs a third more."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _meant(known: Known, experiment: str, query: Query) -> Iterator[Found]:

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tracker.collector import collector_at_work
 from tracker.store.campaign_cache import Known, Read, Row
 from tracker.store.mlflow_amendments import AMENDMENTS, PREFIX
 from tracker.store.mlflow_artifacts import RECORD
@@ -54,6 +55,7 @@ BEGINNINGS = (len("2026-11-30T05:1"), len("2026-11-30T05"), len("2026-11-30"), l
 MOST_BEGINNINGS = 10
 
 
+@collector_at_work()
 def bring_up_to_date(client: Any, experiment: Any, known: Known) -> bool:
     """Make `known` what the store holds now; return whether anything changed.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +20,8 @@ KEY = "tracker.report_key"
 GENERATED_AT = "tracker.report_at"
 DECIDED = "tracker.decision"
 OF_RUN = "tracker.report"
+TOLD = "tracker.told_sha256"
+"""Tag: digest of what the runs were told of themselves, once all of them know."""
 PARAM = "report."
 MEMO_JSON = "memo.json"
 DECISION_JSON = "decision.json"
@@ -29,16 +32,19 @@ def save(client: Any, experiment_id: str, memo: ReportRun) -> str:
     """Return the id of the run that holds the memo, its own from before or a new one.
 
     Without the mark of a complete run it is invisible to every query for runs. The tag with the time comes last: a
-    memo that was not written to its end is not listed.
+    memo that was not written to its end is not listed. Runs are told what the memo says of them; the same memo made
+    again tells them nothing new, and none is written.
     """
     from mlflow.entities import Metric, RunTag
 
     moment_ms = round(1000 * memo.generated_at.timestamp())
-    run_id = _earlier(client, experiment_id, memo.key)
-    if run_id is None:
+    earlier = _earlier(client, experiment_id, memo.key)
+    if earlier is None:
         name = shortened(f"memo {memo.generated_at:%Y-%m-%d}: {memo.verdict}", MAX_RUN_NAME, where=MEMO_JSON)
         tags = {KIND: REPORT, KEY: memo.key}
         run_id = str(client.create_run(experiment_id, start_time=moment_ms, tags=tags, run_name=name).info.run_id)
+    else:
+        run_id = earlier.info.run_id
     log_files(client, run_id, dict(memo.files))
     tags = {
         "verdict": memo.verdict,
@@ -53,13 +59,17 @@ def save(client: Any, experiment_id: str, memo: ReportRun) -> str:
     )
     client.set_terminated(run_id, status="FINISHED", end_time=moment_ms)
     said = {memo.named.get(name, name): of_run for name, of_run in compared(memo.files[MEMO_JSON]).items()}
-    for used in memo.run_ids:
-        of_run = said.get(used, Compared(tags={VS_BASELINE: NOT_COMPARED}))
+    told = {used: said.get(used, Compared(tags={VS_BASELINE: NOT_COMPARED})) for used in memo.run_ids}
+    digest = hashlib.sha256(repr(sorted(told.items(), key=lambda item: item[0])).encode()).hexdigest()
+    if earlier is not None and earlier.data.tags.get(TOLD) == digest:
+        return run_id
+    for used, of_run in told.items():
         client.log_batch(
             used,
             metrics=[Metric(key, value, moment_ms, 0) for key, value in of_run.metrics.items()],
             tags=[RunTag(key, value) for key, value in {OF_RUN: run_id, **of_run.tags}.items()],
         )
+    client.set_tag(run_id, TOLD, digest)
     return run_id
 
 
@@ -120,10 +130,10 @@ def stored(client: Any, run: Any, *, experiment: str, url: str | None) -> Stored
     )
 
 
-def _earlier(client: Any, experiment_id: str, key: str) -> str | None:
+def _earlier(client: Any, experiment_id: str, key: str) -> Any | None:
     condition = f"tags.`{KIND}` = '{REPORT}' AND {text_condition(f'tags.`{KEY}`', key)}"
-    same = [run.info.run_id for run in search(client, [experiment_id], condition) if run.data.tags.get(KEY) == key]
-    return min(same, default=None)
+    same = [run for run in search(client, [experiment_id], condition) if run.data.tags.get(KEY) == key]
+    return min(same, key=lambda run: str(run.info.run_id), default=None)
 
 
 def _is_whole(run: Any) -> bool:

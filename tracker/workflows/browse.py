@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from tracker.collector import collector_at_rest
 from tracker.domain.measurement import Measurement
 from tracker.domain.record import StoredRun
 from tracker.store.base import Query
@@ -39,6 +40,7 @@ class RunLine:
     """UTC."""
 
 
+@collector_at_rest()
 def list_runs(session: Session, *, experiment: str | None, since: datetime | None) -> tuple[RunLine, ...]:
     """Return one line a run and concurrency, oldest first.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tracker.analysis.head_to_head import Duel, head_to_head
 from tracker.analysis.priors import DEFAULT_PRIORS
 from tracker.analysis.thinning import latest_of_each, thin
+from tracker.collector import collector_at_rest
 from tracker.domain.record import StoredRun
 from tracker.errors import RunNotFoundError, UsageError
 from tracker.store.base import Query, RunStore
@@ -32,6 +33,7 @@ class CompareResult:
     """One a load, or a load and configuration."""
 
 
+@collector_at_rest()
 def compare_sides(first: str, second: str, session: Session, *, experiment: str | None = None) -> CompareResult:
     """Return how the second side does against the first.
 

@@ -16,6 +16,7 @@ from typing import Any
 from tracker import analysis, options, report
 from tracker.analysis.results import Window
 from tracker.analysis.thinning import Thinned, thin
+from tracker.collector import collector_at_rest
 from tracker.domain.campaign import Campaign
 from tracker.domain.record import StoredRun
 from tracker.errors import DeliveryError, StoreError
@@ -124,6 +125,7 @@ def write_reports(request: ReportRequest, session: Session) -> ReportResult:
     return ReportResult(memos=tuple(memos), window=window, quiet=tuple(quiet))
 
 
+@collector_at_rest()
 def _with_news(
     experiment: str, request: ReportRequest, window: Window, store: RunStore, *, always: tuple[str | None, ...]
 ) -> Thinned | None:
@@ -162,6 +164,7 @@ def _experiments(request: ReportRequest, store: RunStore) -> tuple[str, ...]:
     return (request.experiment,)
 
 
+@collector_at_rest()
 def _write(
     experiment: str,
     campaign: Campaign,
@@ -201,12 +204,13 @@ def _write(
     write_all(folder, files)
     explained = folder / "explain.txt" if request.explain else None
     memo = Memo(experiment=experiment, path=folder / "memo.html", content=json.loads(content), explained=explained)
-    kept = keep_report(store, key=key, runs=full, files=files)
+    kept = keep_report(store, key=key, runs=full, files=files, memo=memo.content)
     if isinstance(kept, StoreError):
         return dataclasses.replace(memo, keep_error=kept), message
     with_link = linked(files["memo.json"], kept)
     write_all(folder, {"memo.json": with_link})
-    return dataclasses.replace(memo, content=json.loads(with_link), kept=kept), message
+    told = {**memo.content, "report_run": {"run_id": kept.run_id, "url": kept.url}}
+    return dataclasses.replace(memo, content=told, kept=kept), message
 
 
 def _context(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -16,7 +15,7 @@ SHOWN_DIGITS = 6  # memo.json has all
 
 
 def keep_report(
-    store: RunStore, *, key: str, runs: Sequence[StoredRun], files: Mapping[str, bytes]
+    store: RunStore, *, key: str, runs: Sequence[StoredRun], files: Mapping[str, bytes], memo: Mapping[str, Any]
 ) -> StoredReport | StoreError:
     """Return the memo as the store keeps it, or why it does not: the memo itself is on disk already.
 
@@ -25,8 +24,8 @@ def keep_report(
         key: Name of the memo within its campaign; the same key again replaces it.
         runs: Runs that the memo was made from.
         files: The memo's files by name, memo.json among them.
+        memo: What memo.json says.
     """
-    memo = json.loads(files["memo.json"])
     shown = {str(row["run_id"]) for row in memo["runs"]}
     try:
         return store.save_report(
