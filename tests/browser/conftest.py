@@ -40,7 +40,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir()
         (folder / name / "memo.html").write_text(render_html(view), encoding="utf-8")
         if name in ("founding", "h200"):
-            (folder / name / "explore.html").write_text(render_explore(view), encoding="utf-8")
+            (folder / name / "explore.html").write_bytes(render_explore(view))
     return folder
 
 

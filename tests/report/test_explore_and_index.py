@@ -12,7 +12,7 @@ from tracker.report import entry_from, render_explore, render_index, render_json
 
 def test_explorer_holds_the_same_figures_and_every_run() -> None:
     view = MEMOS["h200"]()
-    page = render_explore(view)
+    page = render_explore(view).decode()
     figures = json.loads(page.split('id="figures">', 1)[1].split("</script>", 1)[0])
 
     assert set(figures) == {"load", "throughput", "gap", "positions", "categories", "scaling", "options"}
@@ -22,7 +22,7 @@ def test_explorer_holds_the_same_figures_and_every_run() -> None:
 
 
 def test_explorer_needs_no_other_host() -> None:
-    page = render_explore(MEMOS["founding"]())
+    page = render_explore(MEMOS["founding"]()).decode()
     own = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
 
     assert "plotly.js" in page

@@ -191,7 +191,7 @@ def _write(
         "memo.html": page.encode(),
         "memo.txt": report.render_text(view).encode(),
         "memo.json": content.encode(),
-        "explore.html": report.render_explore(view).encode(),
+        "explore.html": report.render_explore(view),
     }
     if request.explain:
         explanation = explain(result, decision)
