@@ -43,6 +43,9 @@ SPEED_FLAGS = (
 )
 
 
+_Launch = tuple[Any, ...]
+
+
 def configurations(runs: Sequence[StoredRun], *, by_launch: bool = True) -> dict[str, Configuration]:
     """Return each run's configuration by run id; equal configurations are equal values with one label.
 
@@ -53,24 +56,32 @@ def configurations(runs: Sequence[StoredRun], *, by_launch: bool = True) -> dict
         by_launch: Whether servers that were pinned or wrapped in another way are configurations of their own: they are
             no repeats of one another.
     """
-    bare = {run.run_id: _bare(run.record) for run in runs if speculates(run.record) is not None}
-    by_id = {run.run_id: run.record for run in runs}
+    # Thousands of runs of a nightly benchmark share a few dozen launches: each is looked at once.
+    launches: dict[_Launch, tuple[Configuration, list[Any]]] = {}
+    launched: dict[str, _Launch] = {}
+    for run in runs:
+        if speculates(run.record) is not None:
+            values = _values(run.record, by_launch)
+            launched[run.run_id] = launch = _launch(run.record, values)
+            if launch not in launches:
+                launches[launch] = (_bare(run.record), values)
     flags = {
-        kind: _differing([by_id[run_id] for run_id, found in bare.items() if found.speculative is kind], by_launch)
+        kind: _differing([values for found, values in launches.values() if found.speculative is kind])
         for kind in (True, False)
     }
     graphs = {
-        kind: {found.cuda_graph for found in bare.values() if found.speculative is kind} - {None}
+        kind: {found.cuda_graph for found, _ in launches.values() if found.speculative is kind} - {None}
         for kind in (True, False)
     }
     full = {
-        run_id: replace(found, other_flags=_flag_values(by_id[run_id], flags[found.speculative]))
-        for run_id, found in bare.items()
+        launch: replace(found, other_flags=_flag_values(values, flags[found.speculative]))
+        for launch, (found, values) in launches.items()
     }
     labels = _labels(
         {_key(found): found for found in full.values()}, {kind for kind in graphs if len(graphs[kind]) > 1}
     )
-    return {run_id: replace(found, label=labels[_key(found)]) for run_id, found in full.items()}
+    labelled = {launch: replace(found, label=labels[_key(found)]) for launch, found in full.items()}
+    return {run_id: labelled[launch] for run_id, launch in launched.items()}
 
 
 def speculates(record: RunRecord) -> bool | None:
@@ -113,26 +124,30 @@ def _bare(record: RunRecord) -> Configuration:
     )
 
 
-def _differing(records: Sequence[RunRecord], by_launch: bool) -> tuple[str, ...]:
-    names = (*SPEED_FLAGS, *_LAUNCH) if by_launch else SPEED_FLAGS
-    # Thousands of runs of a nightly benchmark share a few dozen launches.
-    launches = {repr(values): values for values in (_values(record, names) for record in records)}
-    columns = zip(names, zip(*launches.values(), strict=True), strict=False)
-    return tuple(name for name, column in columns if len({str(value) for value in column if value is not None}) > 1)
+def _launch(record: RunRecord, values: list[Any]) -> _Launch:
+    """Return what two runs of one configuration share, whatever else differs."""
+    spec = record.speculation
+    drafting = spec and spec.enabled and (spec.algorithm, spec.num_steps, spec.eagle_topk, spec.num_draft_tokens)
+    return (speculates(record), drafting or None, record.cuda_graph, repr(values))
 
 
-def _flag_values(record: RunRecord, names: tuple[str, ...]) -> Mapping[str, str]:
-    values = zip(names, _values(record, names), strict=True)
-    return {name: str(value) for name, value in values if value is not None}
+def _differing(launches: Sequence[list[Any]]) -> frozenset[str]:
+    """Return the flags that do not have one value everywhere, where they have any."""
+    columns = zip(_NAMES, zip(*launches, strict=True), strict=False)
+    return frozenset(name for name, column in columns if len({str(value) for value in column if value is not None}) > 1)
 
 
-def _values(record: RunRecord, names: tuple[str, ...]) -> list[Any]:
-    get = _nothing if record.server is None else record.server.get
-    return [_LAUNCH[name](record.tags) if name in _LAUNCH else get(name) for name in names]
+def _flag_values(values: list[Any], names: frozenset[str]) -> Mapping[str, str]:
+    named = zip(_NAMES, values, strict=False)
+    return {name: str(value) for name, value in named if name in names and value is not None}
 
 
-def _nothing(name: str) -> None:
-    """Return what a run without a described server says of an argument."""
+def _values(record: RunRecord, by_launch: bool) -> list[Any]:
+    """Return what the run says of each of `_NAMES`, or of those before the launch where that does not count."""
+    launch = [found(record.tags) for found in _LAUNCH.values()] if by_launch else []
+    if record.server is None:
+        return [None] * len(SPEED_FLAGS) + launch
+    return [*map(record.server.get, SPEED_FLAGS), *launch]
 
 
 # What stands before or around the server's program, as a sweep tags it.
@@ -140,6 +155,9 @@ _LAUNCH: Mapping[str, Callable[[Mapping[str, str]], str | None]] = {
     "launch_prefix": lambda tags: tags.get("sweep.launch_prefix"),
     "launcher": lambda tags: tags.get("sweep.template") or tags.get("sweep.launcher"),
 }
+
+
+_NAMES = (*SPEED_FLAGS, *_LAUNCH)
 
 
 def _key(found: Configuration) -> tuple[object, ...]:
