@@ -24,13 +24,11 @@ from tracker.analysis.results import (
 from tracker.analysis.scaling_targets import break_even_draws
 from tracker.analysis.traffic import load_share, mix_factor
 from tracker.analysis.training_cost import SamplePrice, sample_price
-from tracker.analysis.uncertainty import HIGH_QUANTILE, FloatArray, quantile
+from tracker.analysis.uncertainty import HIGH_QUANTILE, Z80, FloatArray, quantile
 from tracker.analysis.untested import predict_untested
 from tracker.analysis.untested_chains import Untested
 from tracker.domain.campaign import Campaign
 from tracker.domain.estimate import Estimate
-
-_Z80 = quantile(HIGH_QUANTILE, math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -145,12 +143,7 @@ class Evidence:
         return max((point.samples for point in self.analysis.scaling.points), default=None)
 
 
-def gather(
-    analysis: CampaignAnalysis,
-    *,
-    priors: Priors = DEFAULT_PRIORS,
-    seed: int = 0,
-) -> Evidence:
+def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed: int = 0) -> Evidence:
     """Return the evidence of an analysis, with `priors.draws` Monte-Carlo draws.
 
     Args:
@@ -221,7 +214,7 @@ def noise_at(analysis: CampaignAnalysis, load: int | None, priors: Priors) -> Lo
 def _new_server(analysis: CampaignAnalysis, load: int | None, priors: Priors, seed: int) -> FloatArray:
     noise = noise_at(analysis, load, priors)
     # As wide as the 80 % range of Student's t: few servers say little about their spread.
-    sd = noise.sd * quantile(HIGH_QUANTILE, noise.df) / _Z80
+    sd = noise.sd * quantile(HIGH_QUANTILE, noise.df) / Z80
     score = np.random.default_rng(seed + 61).standard_normal(priors.draws)
     return np.asarray(np.exp(sd * score), dtype=np.float64)
 
@@ -245,7 +238,7 @@ def log_normal_draws(estimate: Estimate, count: int, rng: np.random.Generator) -
         return None
     sd = 0.0
     if estimate.low is not None and estimate.high is not None and math.isfinite(estimate.high):
-        sd = math.log(estimate.high / estimate.low) / 2 / _Z80
+        sd = math.log(estimate.high / estimate.low) / 2 / Z80
     return np.asarray(estimate.value * np.exp(sd * score), dtype=np.float64)
 
 

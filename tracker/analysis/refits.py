@@ -10,10 +10,8 @@ from tracker.analysis._forms import Chain
 from tracker.analysis.posterior import Posterior, SizeMeasurement, sample
 from tracker.analysis.priors import Priors
 from tracker.analysis.results import ScalingFit
-from tracker.analysis.uncertainty import HIGH_QUANTILE, FloatArray, quantile
+from tracker.analysis.uncertainty import Z80, FloatArray
 from tracker.domain.estimate import Estimate
-
-_Z80 = quantile(HIGH_QUANTILE, float("inf"))
 
 
 def refit_curve(
@@ -60,4 +58,4 @@ def _chain(fit: ScalingFit, priors: Priors) -> Chain | None:
 
 def _se(estimate: Estimate) -> float:
     half = estimate.half_width
-    return 0.0 if half is None else half / _Z80
+    return 0.0 if half is None else half / Z80

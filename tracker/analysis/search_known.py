@@ -27,10 +27,8 @@ from tracker.analysis.search_model import (
     step_ratio_draws,
 )
 from tracker.analysis.selection import Selection
-from tracker.analysis.uncertainty import HIGH_QUANTILE, FloatArray, quantile
+from tracker.analysis.uncertainty import Z80, FloatArray
 from tracker.analysis.words import size
-
-_Z80 = quantile(HIGH_QUANTILE, math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -171,9 +169,7 @@ def _pooled(members: Sequence[Observation], priors: Priors) -> tuple[float, floa
     estimates = [length_estimate(item, priors) for item in members]
     values = [part.value for part in estimates if part.value is not None]
     spreads = [
-        math.log(part.high / part.low) / 2 / _Z80
-        for part in estimates
-        if part.high is not None and part.low is not None
+        math.log(part.high / part.low) / 2 / Z80 for part in estimates if part.high is not None and part.low is not None
     ]
     return math.fsum(values) / len(values), max(spreads, default=0.0)
 

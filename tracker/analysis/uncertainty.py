@@ -55,6 +55,10 @@ def quantile(p: float, df: float) -> float:
     return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
 
 
+Z80 = quantile(HIGH_QUANTILE, math.inf)
+"""Standard deviations from the middle of a normal distribution to an end of its 80 % interval."""
+
+
 def rounding_component(low: float, high: float, *, name: str = "rounding") -> Component:
     """Return the uncertainty of a positive value known to lie between `low` and `high`, all values equally likely."""
     return Component(name=name, sd=math.log(high / low) / math.sqrt(12))

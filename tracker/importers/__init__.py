@@ -78,7 +78,7 @@ def detect(path: Path) -> Importer:
 
 def _readable(folder: Path) -> list[str]:
     """Return the first files of a folder that are read on their own; a folder named by mistake may hold thousands."""
-    found = []
+    found, known = [], formats().values()
     for item in sorted(folder.iterdir())[:_LOOKED_AT]:
         if not item.is_file():
             continue
@@ -86,7 +86,7 @@ def _readable(folder: Path) -> list[str]:
             head = _source.read_head(item)
         except InputError:
             continue
-        if any(importer.sniff(item, head) for importer in formats().values()):
+        if any(importer.sniff(item, head) for importer in known):
             found.append(item.name)
     return found[:_NAMED]
 

@@ -9,14 +9,12 @@ import numpy as np
 
 from tracker.analysis.decision import Evidence, log_normal_draws
 from tracker.analysis.results import LoadVerdict, NextExperiment
-from tracker.analysis.uncertainty import HIGH_QUANTILE, FloatArray, quantile
+from tracker.analysis.uncertainty import Z80, FloatArray
 from tracker.analysis.value import net_gpu_hours, saved_fraction
 from tracker.analysis.words import streams
 from tracker.options._experiment import TEST_LOG_SD, Experiment
 from tracker.options._pricing import benchmark_gpu_hours
 from tracker.options.measure_missing import REPEATS
-
-_WIDTH_80 = 2 * quantile(HIGH_QUANTILE, math.inf)
 
 
 def repeats(evidence: Evidence) -> Iterable[Experiment]:
@@ -66,7 +64,7 @@ def _repeat(
     spread = item.speedup
     noise = TEST_LOG_SD
     if spread.low is not None and spread.high is not None:
-        noise = max(TEST_LOG_SD, math.log(spread.high / spread.low) / _WIDTH_80 / math.sqrt(REPEATS))
+        noise = max(TEST_LOG_SD, math.log(spread.high / spread.low) / (2 * Z80) / math.sqrt(REPEATS))
     own = "" if decides is None else " Whether to speculate there is a choice of its own."
     shown = NextExperiment(
         title=f"Repeat {streams(item.concurrency)} {REPEATS} times on fresh servers, the baseline in between",

@@ -26,8 +26,7 @@ def strip(reading: Reading) -> StripData | None:
 
 
 def _strip_row(reading: Reading, item: LoadVerdict, *, single: bool) -> StripRow:
-    value = item.speedup.value
-    value = known(value)
+    value = known(item.speedup.value)
     text = num.speedup_ratio(item.speedup, runs_of(item))
     if single and reading.best is not None and reading.best.throughput_tok_s.value is not None:
         speed = reading.best.throughput_tok_s.value

@@ -68,19 +68,19 @@ def render_explore(view: MemoView) -> bytes:
     from plotly.offline import get_plotlyjs
 
     figures = [block for block in blocks_of(view) if isinstance(block, FigureView)]
-    drawn = [(figure, interactive(figure.data)) for figure in figures]
+    drawn = [(figure, data) for figure in figures if (data := interactive(figure.data)) is not None]
     page: str = (
         environment()
         .get_template("explore.html")
         .render(
             view=view,
             shorts={run.run_id: run.short for run in view.runs},
-            figures=[figure for figure, data in drawn if data is not None],
+            figures=[figure for figure, _ in drawn],
             columns=COLUMNS,
             rows=_rows(view),
             # Nothing of a run's is in the first, and the second is escaped for a script element.
             plotlyjs=Markup(_SCRIPT),  # noqa: S704
-            data=Markup(_script_json({figure.key: data for figure, data in drawn if data is not None})),  # noqa: S704
+            data=Markup(_script_json({figure.key: data for figure, data in drawn})),  # noqa: S704
         )
     )
     # Five megabytes as text would take twenty while a template puts them in its place.

@@ -62,10 +62,7 @@ class Spool:
         Raises:
             StoreError: The folder cannot be read.
         """
-        try:
-            return files_in(self.folder, SUFFIX)
-        except OSError as error:
-            raise unreadable_spool(self.folder, error) from error
+        return self.files(SUFFIX)
 
     def damaged(self) -> tuple[Path, ...]:
         """Return the files that were set aside in `bad/`, oldest first.
@@ -73,10 +70,22 @@ class Spool:
         Raises:
             StoreError: The folder cannot be read.
         """
+        return self.files(SUFFIX, below="bad")
+
+    def files(self, suffix: str, *, below: str = "") -> tuple[Path, ...]:
+        """Return the files with a suffix in the spool, or in a folder of it, sorted.
+
+        Raises:
+            StoreError: The folder cannot be read.
+        """
         try:
-            return files_in(self.folder / "bad", SUFFIX)
+            return files_in(self.folder / below, suffix)
         except OSError as error:
-            raise unreadable_spool(self.folder, error) from error
+            raise StoreError(
+                f"the spool cannot be read: {error.strerror or error}",
+                where=str(self.folder),
+                hint="Let this user read it, or name another one in TRACKER_SPOOL",
+            ) from error
 
     def try_writing(self) -> None:
         """Write a file as `put` does and remove it, with the folders that were made for it.
@@ -174,15 +183,6 @@ class Spool:
             # Removed while held: whoever waits for it next finds the spool file gone, or sends it again to no effect.
             lock_file.unlink(missing_ok=True)
             lock.release()
-
-
-def unreadable_spool(folder: Path, error: OSError) -> StoreError:
-    """Return the error for a spool that cannot be read."""
-    return StoreError(
-        f"the spool cannot be read: {error.strerror or error}",
-        where=str(folder),
-        hint="Let this user read it, or name another one in TRACKER_SPOOL",
-    )
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -8,9 +8,9 @@ from tracker.domain.campaign import Campaign
 from tracker.errors import StoreError
 from tracker.store.base import RunStore
 from tracker.store.codec import decode_campaign, encode_campaign
-from tracker.store.file_names import file_name, files_in, short_digest
+from tracker.store.file_names import file_name, short_digest
 from tracker.store.matching import check_experiment_name
-from tracker.store.spool import Spool, unreadable_spool, write_durably
+from tracker.store.spool import Spool, write_durably
 
 FOLDER = "campaigns"
 SUFFIX = ".campaign.json"
@@ -44,10 +44,7 @@ def pending_campaigns(spool: Spool) -> tuple[Path, ...]:
     Raises:
         StoreError: The spool cannot be read.
     """
-    try:
-        return files_in(spool.folder / FOLDER, SUFFIX)
-    except OSError as error:
-        raise unreadable_spool(spool.folder, error) from error
+    return spool.files(SUFFIX, below=FOLDER)
 
 
 def send_campaign(path: Path, store: RunStore) -> None:

@@ -16,7 +16,6 @@ from tracker.domain.server import ServerConfig, SourceKind
 from tracker.engines import LiveServer
 from tracker.environment import provenance
 from tracker.errors import TrackerError, UsageError
-from tracker.load.interrupts import interrupts_held
 from tracker.store import Spool, log_many
 from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.bench_measure import OnProgress, measure
@@ -24,7 +23,7 @@ from tracker.workflows.bench_measured import Measured
 from tracker.workflows.bench_plan import BenchPlan
 from tracker.workflows.bench_record import to_run
 from tracker.workflows.files import write_all
-from tracker.workflows.server_sources import ServerFacts
+from tracker.workflows.server_sources import ServerFacts, self_description
 from tracker.workflows.session import Session
 
 DEFAULT_EXPERIMENT = "benchmarks"
@@ -118,7 +117,7 @@ def _logged(
     request: BenchRequest, plan: BenchPlan, measured: Measured, session: Session, *, label: str | None
 ) -> LoggedRun:
     """Return the record of one measurement with its files attached."""
-    live = _fetch(request)
+    live = self_description(request.url, api_key=request.api_key)
     files = _files(measured, live)
     name = request.name if label is None or request.name is None else f"{request.name} at {label}"
     if request.out is not None:
@@ -165,15 +164,6 @@ def _files(measured: Measured, live: LiveServer | None) -> dict[str, bytes]:
     if measured.metrics_before is not None:
         files["metrics_before.prom"] = measured.metrics_before
     return {**files, "requests.jsonl": measured.lines()}
-
-
-def _fetch(request: BenchRequest) -> LiveServer | None:
-    """Return what the server says about itself; None when it does not, which leaves the configuration unknown."""
-    try:
-        with interrupts_held():
-            return engines.fetch(request.url, api_key=request.api_key)
-    except TrackerError:
-        return None
 
 
 def _store(run: LoggedRun, request: BenchRequest, session: Session, *, interrupted: bool) -> BenchOutcome:

@@ -50,8 +50,6 @@ def keep(path: Path, *, keep_text: bool = False) -> tuple[Attachment, ...]:
     kept = []
     for item in files_of(path)[:MAX_FILES]:
         name = item.relative_to(path).as_posix() if path.is_dir() else item.name
-        if item.stat().st_size > MAX_ORIGINAL_BYTES:
-            continue
         content = _content(item)
         cleaned = content if keep_text or content is None else without_texts(content)
         if cleaned is not None:
@@ -66,12 +64,16 @@ def _content(path: Path) -> bytes | None:
         InputError: The file cannot be read.
     """
     try:
+        if path.stat().st_size > MAX_ORIGINAL_BYTES:
+            return None
         with _source.opened(path) as stream:
             content = stream.read(MAX_ORIGINAL_BYTES + 1)
     except InputError:
         if path.suffix in _PACKED:
             return None
         raise
+    except OSError as error:
+        raise InputError(f"cannot read the file: {error.strerror}", where=str(path)) from error
     return content if len(content) <= MAX_ORIGINAL_BYTES else None
 
 

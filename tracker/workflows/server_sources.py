@@ -13,8 +13,10 @@ from tracker import engines
 from tracker.domain.record import Attachment
 from tracker.domain.redaction import clean_bytes
 from tracker.domain.server import ServerConfig, SourceKind
-from tracker.errors import InputError
+from tracker.engines import LiveServer
+from tracker.errors import InputError, TrackerError
 from tracker.importers import _source
+from tracker.load.interrupts import interrupts_held
 from tracker.workflows.originals import MAX_ORIGINAL_BYTES
 from tracker.workflows.originals_text import without_texts
 
@@ -87,6 +89,15 @@ def read_sources(options: ServerOptions) -> ServerFacts:
     if options.command:
         configs.append(("command_line", read_command(options.command)))
     return ServerFacts(configs=tuple(configs), attachments=tuple(attachments), model_path=model_path)
+
+
+def self_description(url: str, *, api_key: str | None = None) -> LiveServer | None:
+    """Return what a server that is measured says about itself; None when it does not, which leaves it unknown."""
+    try:
+        with interrupts_held():
+            return engines.fetch(url, api_key=api_key)
+    except TrackerError:
+        return None
 
 
 def from_log_head(facts: ServerFacts, logs: Sequence[Path]) -> ServerFacts:

@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracker import engines
 from tracker.domain.record import LoggedRun, RunRecord
 from tracker.domain.workload import Hardware
-from tracker.engines import LiveServer
-from tracker.errors import InputError, StoreError, TrackerError
+from tracker.errors import InputError, StoreError
 from tracker.importers.base import ImportedRun
-from tracker.load.interrupts import interrupts_held
 from tracker.store.spool import Spool
 from tracker.workflows.bench_measured import Measured
 from tracker.workflows.bench_record import to_run
+from tracker.workflows.server_sources import self_description
 from tracker.workflows.session import Session
 from tracker.workflows.sweep_baseline import BaselineSegment
 from tracker.workflows.sweep_check import PATH_NOT_FOUND, Checked
@@ -96,7 +94,7 @@ class SweepLog:
         self, up: Up, name: str, run: ImportedRun, place: Place, files: Mapping[str, bytes] | None = None
     ) -> Outcome:
         """Return what a server did, with what it says about itself now; it is not logged yet."""
-        live = _fetch(up.url)
+        live = self_description(up.url)  # None when it is gone, which the record then says
         crashed = up.crashed(_ENDING_S if live is None else 0.0)
         suspect = None
         if crashed is not None:
@@ -205,15 +203,6 @@ class SweepLog:
 
     def _finish(self, arm: Arm, record: RunRecord, done: Done) -> None:
         self.state.finish(arm.digest(self.plan.bench), dataclasses.replace(done, record_id=record.record_id))
-
-
-def _fetch(url: str) -> LiveServer | None:
-    """Return what a server says about itself; None when it is gone, which the record then says."""
-    try:
-        with interrupts_held():
-            return engines.fetch(url)
-    except TrackerError:
-        return None
 
 
 def _summary(record: RunRecord) -> str:
