@@ -256,6 +256,22 @@ def test_every_moment_of_a_span_begins_with_one_of_a_dozen_texts(since: datetime
     assert len(found) <= 12
 
 
+def test_an_hour_is_asked_about_at_once_where_nothing_known_happened_in_it() -> None:
+    nights = [f"2026-{month:02}-11T02:00:00.000000" for month in range(1, 12)] * 100
+    since, until = "2026-11-30T10:44:00.000000+00:00", "2026-11-30T11:15:00.000000+00:00"
+
+    assert mlflow_fresh.beginnings(since, until, known=nights) == ["2026-11-30"]
+    assert mlflow_fresh.beginnings(since, until, known=[*nights, *["2026-11-30T03:00:00.000000"] * 9]) == [
+        "2026-11-30T10", "2026-11-30T11",
+    ]  # fmt: skip
+    assert mlflow_fresh.beginnings(since, until, known=[*nights, *["2026-11-30T10:20:00.000000"] * 9]) == [
+        "2026-11-30T10:4", "2026-11-30T10:5", "2026-11-30T11:0", "2026-11-30T11:1",
+    ]  # fmt: skip
+    assert mlflow_fresh.beginnings(since, until) == [
+        "2026-11-30T10:4", "2026-11-30T10:5", "2026-11-30T11:0", "2026-11-30T11:1",
+    ]  # fmt: skip
+
+
 @pytest.mark.usefixtures("small_pages")
 def test_whatever_happens_to_its_files_the_answer_is_the_same(
     mlflow_store: MlflowStore, experiment: str, tmp_path: Path

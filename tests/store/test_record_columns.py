@@ -17,7 +17,8 @@ from tracker.domain.record import RunRecord
 from tracker.domain.server import ServerConfig
 from tracker.domain.training import MetricPoint, Training
 from tracker.store.codec import decode_record, encode_record
-from tracker.store.record_columns import Columns, Reader, Writer, contents
+from tracker.store.record_columns import Columns, Writer, contents
+from tracker.store.record_columns import records as read
 from tracker.store.shared_mapping import SharedMapping
 
 drawn = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -37,7 +38,8 @@ def test_any_records_come_back_as_they_were(records: list[RunRecord]) -> None:
     columns = columns_of(written)
 
     assert list(contents(columns, range(len(records)))) == written
-    assert [Reader(columns).record(place) for place in range(len(records))] == records
+    assert read(columns, range(len(records))) == records
+    assert read(columns, range(len(records))[::-1]) == records[::-1]
 
 
 def server(**arguments: Any) -> RunRecord:
@@ -49,7 +51,7 @@ def test_arguments_that_differ_in_type_alone_stay_apart() -> None:
     records = [server(x=value) for value in (1, 1.0, True, "1", [1], [1.0], [True], None)]
     columns = columns_of([encode_record(record) for record in records])
 
-    found = [Reader(columns).record(place).server for place in range(len(records))]
+    found = [record.server for record in read(columns, range(len(records)))]
     assert [repr(item.get("x")) for item in found if item] == [
         repr(item.server.get("x")) for item in records if item.server
     ]
@@ -67,7 +69,7 @@ def test_arguments_that_differ_in_type_alone_stay_apart() -> None:
 def test_records_without_a_server_or_with_numbers_that_json_has_not_come_back(record: RunRecord) -> None:
     columns = columns_of([encode_record(samples.record()), encode_record(record)])
 
-    assert encode_record(Reader(columns).record(1)) == encode_record(record)
+    assert encode_record(read(columns, [1])[0]) == encode_record(record)
     assert next(contents(columns, [1])) == encode_record(record)
 
 
@@ -78,17 +80,17 @@ def test_a_record_of_an_older_layout_is_kept_whole() -> None:
     columns = columns_of([content])
 
     assert list(contents(columns, [0])) == [content]
-    assert Reader(columns).record(0) == decode_record(content)
+    assert read(columns, [0]) == [decode_record(content)]
 
 
 def test_alike_parts_are_kept_once_and_are_one_object() -> None:
     written = [encode_record(run.record) for run in many_runs.runs(60, with_rows=False)]
     columns = columns_of(written)
-    reader = Reader(columns)
-    first, second = reader.record(1).server, reader.record(14).server
+    one, other = read(columns, [1, 14])
+    first, second = one.server, other.server
 
     assert len(msgspec.msgpack.encode(columns)) < sum(map(len, written)) / 2
-    assert reader.record(1).target is reader.record(14).target
+    assert one.target is other.target
     assert first is not None
     assert second is not None
     assert isinstance(first.arguments, SharedMapping)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracker.analysis.results import Point
@@ -19,11 +19,12 @@ _LENGTH = "1 + accepted drafts / verify steps"
 _STEP = "busy time / verify steps"
 
 
-def evidence_tables(reading: Reading) -> tuple[TableView, ...]:
-    """Return one table a load, the headline's load first."""
+def evidence_tables(reading: Reading) -> Iterator[TableView]:
+    """Yield one table a load, the headline's load first."""
     loads = list(dict.fromkeys(point.concurrency for point in reading.analysis.points))
     loads.sort(key=lambda load: (load != reading.load, -1 if load is None else load))
-    return tuple(_table(reading, load, alone=len(loads) == 1) for load in loads)
+    for load in loads:
+        yield _table(reading, load, alone=len(loads) == 1)
 
 
 def _table(reading: Reading, load: int | None, *, alone: bool) -> TableView:

@@ -59,7 +59,7 @@ def _preheader(reading: Reading) -> Rich:
 def _evidence(reading: Reading) -> TableView | None:
     if not reading.at_load or reading.state == "nothing_new":
         return None
-    full = evidence_tables(reading)[0]
+    full = next(evidence_tables(reading))
     bars = reading.state == "no_drafter"
     keep = (0, 3, 4) if bars else (0, 1, 5)
     rows = tuple(

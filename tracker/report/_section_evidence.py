@@ -33,7 +33,7 @@ def evidence(reading: Reading) -> Section:
     figure = throughput_figure(reading)
     if figure is not None:
         blocks.append(figure)
-    first, *others = evidence_tables(reading) or (None,)
+    first, *others = tuple(evidence_tables(reading)) or (None,)
     if first is not None:
         blocks.append(first)
     alone = resolution(reading) if len(compared(reading)) < 2 else None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -23,9 +21,14 @@ SCHEMA_VERSION = 1
 
 def render_json(view: MemoView) -> str:
     """Return memo.json; the same view gives the same bytes."""
-    # With an indent json leaves its quick encoder; msgspec lays the same text out, numbers untouched.
-    line = json.dumps(payload(view), ensure_ascii=False, allow_nan=False)
-    return msgspec.json.format(line, indent=2) + "\n"
+    # An open end is null: JSON has no infinity, and msgspec writes none.
+    return msgspec.json.format(msgspec.json.encode(_document(view)), indent=2).decode() + "\n"
+
+
+def payload(view: MemoView) -> dict[str, Any]:
+    """Return what memo.json says, as it is read: every key always present."""
+    read: dict[str, Any] = msgspec.json.decode(render_json(view))
+    return read
 
 
 def with_report_run(memo_json: str, *, run_id: str, url: str | None) -> str:
@@ -35,11 +38,10 @@ def with_report_run(memo_json: str, *, run_id: str, url: str | None) -> str:
     return memo_json.replace('\n  "report_run": null', f'\n  "report_run": {kept}')
 
 
-def payload(view: MemoView) -> dict[str, Any]:
-    """Return the content of memo.json: every key always present."""
+def _document(view: MemoView) -> dict[str, Any]:
     analysis, decision, context = view.source.analysis, view.source.decision, view.source.context
     campaign = analysis.campaign
-    document: dict[str, Any] = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "experiment": campaign.name,
         "title": campaign.title,
@@ -90,8 +92,6 @@ def payload(view: MemoView) -> dict[str, Any]:
         "runs": [{"run_id": run.run_id, "label": run.short, "name": run.name, "url": run.url} for run in view.runs],
         "numbers": numbers(view),
     }
-    finite: dict[str, Any] = _finite(document)
-    return finite
 
 
 def numbers(view: MemoView) -> list[dict[str, Any]]:
@@ -188,14 +188,3 @@ def _point(point: Point) -> dict[str, Any]:
 
 def _estimate(estimate: Estimate) -> dict[str, Any]:
     return parts.estimate(estimate)
-
-
-def _finite(value: Any) -> Any:
-    """Return `value` with open ends as null: JSON has no infinity."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return value

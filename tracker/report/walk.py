@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from tracker.report.spans import Span
@@ -38,8 +39,13 @@ def _walk(value: Any) -> Iterator[Span]:
     elif isinstance(value, MemoSource):
         return
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from _walk(getattr(value, field.name))
+        for name in _fields(type(value)):
+            yield from _walk(getattr(value, name))
     elif isinstance(value, tuple):
         for item in value:
             yield from _walk(item)
+
+
+@cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))

@@ -26,7 +26,7 @@ from tracker.store.cache_files import (
     write_packed,
 )
 from tracker.store.mlflow_projection import sortable
-from tracker.store.record_columns import Columns, Reader, Writer, contents
+from tracker.store.record_columns import Columns, Writer, contents, records
 
 INDEX = "index"
 RUNS_A_SEGMENT = 1000
@@ -161,9 +161,8 @@ class Known:
             StoreError: The cached columns are of another layout.
         """
         for number, here in self.by_segment(run_ids).items():
-            reader = Reader(self.columns(number))
-            for run_id in here:
-                yield run_id, reader.record(self.index.rows[run_id].position)
+            places = [self.index.rows[run_id].position for run_id in here]
+            yield from zip(here, records(self.columns(number), places), strict=True)
 
     def columns(self, number: int) -> Columns:
         """Return a segment, opened.

@@ -6,10 +6,11 @@ rests on all runs. So the memo writes it on the runs, and every later memo write
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 VS_BASELINE = "tracker.vs_baseline"
 """Tag: faster, slower, undecided, baseline or not compared; at the campaign's decision load, else the lowest one."""
@@ -32,11 +33,11 @@ class Compared:
 def compared(memo_json: bytes) -> dict[str, Compared]:
     """Return what a memo says of each run it compares, by the id it names the run by; nothing for another document."""
     try:
-        memo = json.loads(memo_json)
+        memo = msgspec.json.decode(memo_json)
         verdict, rows = memo["verdict"], memo["evidence"]
         wanted = verdict["decision_concurrency"]
         baselines = {load["concurrency"]: load["baseline_run_id"] for load in verdict["by_concurrency"]}
-    except (ValueError, KeyError, TypeError):
+    except (msgspec.MsgspecError, ValueError, KeyError, TypeError):
         return {}
     found: dict[str, Mapping[str, Any]] = {}
     for row in sorted(rows, key=lambda row: (row["concurrency"] != wanted, row["concurrency"] or 0)):

@@ -7,7 +7,7 @@ from those of an earlier run. Values stay the JSON bytes they were, so that a re
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,8 @@ SERVER = "server"
 ARGUMENTS = "server.arguments"
 WHOLE = "whole"
 ABSENT = -1
+_PART = f"{SERVER}."
+_MISSING = object()
 # A launch changes a port, a seed and a handful of flags; with more of a difference another launch is the better base.
 LARGEST_DIFFERENCE = 0.2
 
@@ -102,72 +104,82 @@ class Writer:
         return same[-1], b"{}"
 
 
-class Reader:
-    """Takes records out of columns. Fields that runs share are the same objects."""
+def records(columns: Columns, positions: Sequence[int]) -> list[RunRecord]:
+    """Return the records at some positions. Fields that they share are the same objects.
 
-    def __init__(self, columns: Columns) -> None:
-        """Read from `columns`."""
-        self._columns = columns
-        self._decoded: dict[str, list[Any]] = {
-            name: [None] * len(values) for name, values in columns.values.items() if name != WHOLE
-        }
-        self._bases: list[dict[str, Any] | None] = [None] * len(columns.bases)
-        self._arguments: dict[tuple[int, int], SharedMapping] = {}
-        self._servers: dict[tuple[int, ...], ServerConfig] = {}
-        names = sorted(columns.index.keys() - {WHOLE})
-        self._fields = [(name, columns.index[name]) for name in names if not name.startswith(f"{SERVER}.")]
-        self._parts = [(name, columns.index[name]) for name in names if name.startswith(f"{SERVER}.")]
+    A column at a time: one by one takes twice as long.
 
-    def record(self, position: int) -> RunRecord:
-        """Return one record.
+    Raises:
+        StoreError: The columns are of another layout.
+    """
+    whole = columns.index.get(WHOLE)
+    apart = [place for place in positions if whole is None or whole[place] == ABSENT]
+    try:
+        found = dict(zip(apart, _records(columns, apart), strict=True))
+    except (msgspec.MsgspecError, TypeError, KeyError, IndexError, ValueError) as error:
+        raise StoreError("cached records of another layout", where="cache") from error
+    if whole is not None:
+        kept = {place: columns.values[WHOLE][whole[place]] for place in positions if place not in found}
+        found |= {place: decode_record(content) for place, content in kept.items()}
+    return [found[place] for place in positions]
 
-        Raises:
-            StoreError: The columns are of another layout.
-        """
-        columns = self._columns
-        whole = columns.index.get(WHOLE)
-        if whole is not None and whole[position] != ABSENT:
-            return decode_record(columns.values[WHOLE][whole[position]])
-        try:
-            fields = {
-                name: self._value(name, index[position]) for name, index in self._fields if index[position] != ABSENT
-            }
-            server = self._server(position)
-            return RunRecord(**fields) if server is None else RunRecord(server=server, **fields)
-        except (msgspec.MsgspecError, TypeError, KeyError, IndexError) as error:
-            raise StoreError("cached records of another layout", where="cache") from error
 
-    def _server(self, position: int) -> ServerConfig | None:
-        key = (self._columns.base[position], *(index[position] for _, index in self._parts))
-        if all(number == ABSENT for number in key):
-            return None
-        if key not in self._servers:
-            fields: dict[str, Any] = {
-                name.partition(".")[2]: self._argument_values(position, number)
-                if name == ARGUMENTS
-                else self._value(name, number)
-                for (name, _), number in zip(self._parts, key[1:], strict=True)
-                if number != ABSENT
-            }
-            self._servers[key] = ServerConfig(**fields)
-        return self._servers[key]
+def _records(columns: Columns, positions: Sequence[int]) -> Iterator[RunRecord]:
+    names = sorted(name for name in columns.index if name != WHOLE and not name.startswith(_PART))
+    rows = zip(*(_values(columns, name, positions) for name in names), strict=True)
+    for row, server in zip(rows, _servers(columns, positions), strict=True):
+        yield RunRecord(server=server, **_given(names, row))
 
-    def _argument_values(self, position: int, number: int) -> SharedMapping:
-        base = self._columns.base[position]
-        if (base, number) not in self._arguments:
-            shared = self._bases[base]
-            if shared is None:
-                shared = {key: msgspec.json.decode(raw) for key, raw in self._columns.bases[base].items()}
-                self._bases[base] = shared
-            changed = msgspec.json.decode(self._columns.values[ARGUMENTS][number])
-            self._arguments[base, number] = SharedMapping(shared, changed)
-        return self._arguments[base, number]
 
-    def _value(self, name: str, number: int) -> Any:
-        decoded = self._decoded[name]
-        if decoded[number] is None:
-            decoded[number] = _decoders()[name].decode(self._columns.values[name][number])
-        return decoded[number]
+def _servers(columns: Columns, positions: Sequence[int]) -> Iterator[ServerConfig | None]:
+    names = sorted(name for name in columns.index if name.startswith(_PART))
+    fields = [name.removeprefix(_PART) for name in names]
+    if not names:
+        yield from (None for _ in positions)
+        return
+    indexes = [columns.base, *(columns.index[name] for name in names)]
+    rows = zip(
+        *(_arguments(columns, positions) if name == ARGUMENTS else _values(columns, name, positions) for name in names),
+        strict=True,
+    )
+    made: dict[tuple[int, ...], ServerConfig | None] = {}
+    for place, row in zip(positions, rows, strict=True):
+        key = tuple(index[place] for index in indexes)
+        if key not in made:
+            given = _given(fields, row)
+            made[key] = ServerConfig(**given) if given else None
+        yield made[key]
+
+
+def _arguments(columns: Columns, positions: Sequence[int]) -> list[Any]:
+    changes = _values(columns, ARGUMENTS, positions)
+    numbers = [(columns.base[place], columns.index[ARGUMENTS][place]) for place in positions]
+    bases = {
+        base: {key: msgspec.json.decode(raw) for key, raw in columns.bases[base].items()}
+        for base in {base for base, _ in numbers if base != ABSENT}
+    }
+    made = {
+        number: _MISSING if changed is _MISSING else SharedMapping(bases[number[0]], changed)
+        for number, changed in zip(numbers, changes, strict=True)
+    }
+    return [made[number] for number in numbers]
+
+
+def _values(columns: Columns, name: str, positions: Sequence[int]) -> list[Any]:
+    """Return a column's values, each decoded once; `_MISSING` where a record has no such field."""
+    index, written = columns.index[name], columns.values[name]
+    numbers = [index[place] for place in positions]
+    wanted = sorted(set(numbers) - {ABSENT})
+    joined = b",".join([written[number] for number in wanted])
+    found = dict(zip(wanted, _decoders()[name].decode(b"[%b]" % joined), strict=True))
+    found[ABSENT] = _MISSING
+    return [found[number] for number in numbers]
+
+
+def _given(names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    if _MISSING not in row:
+        return dict(zip(names, row, strict=True))
+    return {name: value for name, value in zip(names, row, strict=True) if value is not _MISSING}
 
 
 def contents(columns: Columns, positions: Iterable[int]) -> Iterator[bytes]:
@@ -193,17 +205,13 @@ def _parts(content: bytes) -> dict[str, bytes] | None:
     server = fields.pop(SERVER, None)
     parts = {name: bytes(raw) for name, raw in fields.items()}
     if server is not None and bytes(server) != b"null":
-        parts |= {f"{SERVER}.{name}": bytes(raw) for name, raw in _raw(server).items()}
+        parts |= {f"{_PART}{name}": bytes(raw) for name, raw in _raw(server).items()}
     return parts if _joined(parts) == content else None
 
 
 def _joined(parts: Mapping[str, bytes]) -> bytes:
-    fields = {name: msgspec.Raw(raw) for name, raw in parts.items() if not name.startswith(f"{SERVER}.")}
-    server = {
-        name.removeprefix(f"{SERVER}."): msgspec.Raw(raw)
-        for name, raw in parts.items()
-        if name.startswith(f"{SERVER}.")
-    }
+    fields = {name: msgspec.Raw(raw) for name, raw in parts.items() if not name.startswith(_PART)}
+    server = {name.removeprefix(_PART): msgspec.Raw(raw) for name, raw in parts.items() if name.startswith(_PART)}
     fields[SERVER] = msgspec.Raw(msgspec.json.encode(server, order="sorted") if server else b"null")
     return msgspec.json.encode(fields, order="sorted")
 
@@ -216,5 +224,5 @@ def _raw(content: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
 @cache
 def _decoders() -> Mapping[str, msgspec.json.Decoder[Any]]:
     kinds = {name: kind for name, kind in typing.get_type_hints(RunRecord).items() if name != SERVER}
-    kinds |= {f"{SERVER}.{name}": kind for name, kind in typing.get_type_hints(ServerConfig).items()}
-    return {name: msgspec.json.Decoder(kind) for name, kind in kinds.items()}
+    kinds |= {f"{_PART}{name}": kind for name, kind in typing.get_type_hints(ServerConfig).items()}
+    return {name: msgspec.json.Decoder(list[kind]) for name, kind in kinds.items()}  # type: ignore[valid-type]

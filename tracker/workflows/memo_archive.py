@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from tracker import report
 from tracker.store.base import RunStore
@@ -36,11 +37,11 @@ class ArchivedMemo:
     """The decision taken on it."""
 
 
-def archived(out: Path, experiment: str) -> tuple[ArchivedMemo, ...]:
+def archived(out: Path, experiment: str, *, but: str = "") -> tuple[ArchivedMemo, ...]:
     """Return the memos of one campaign below `out`, oldest first; files that are no memo of ours are passed over."""
     found = []
     for file in sorted(out.glob(f"*/{MEMO_JSON}")):
-        memo = _read(file)
+        memo = None if file.parent.name == but else _read(file)
         if memo is not None and memo.content.get("experiment") == experiment:
             found.append(memo)
     return tuple(sorted(found, key=lambda memo: memo.generated_at))
@@ -52,11 +53,12 @@ def earlier_memos(out: Path, experiment: str, store: RunStore, *, before: str) -
     Raises:
         StoreError: The store is unreachable.
     """
-    local = [memo for memo in archived(out, experiment) if memo.key != before]
+    local = archived(out, experiment, but=before)
     if local:
-        return tuple(local)
-    kept = (_parsed(memo.memo_json, memo.decision_json, key=memo.key) for memo in store.reports(experiment))
-    return tuple(memo for memo in kept if memo is not None and memo.key != before)
+        return local
+    reports = (memo for memo in store.reports(experiment) if memo.key != before)
+    kept = (_parsed(memo.memo_json, memo.decision_json, key=memo.key) for memo in reports)
+    return tuple(memo for memo in kept if memo is not None)
 
 
 def write_index(out: Path, zone: tzinfo) -> Path:
@@ -90,10 +92,10 @@ def _read(file: Path) -> ArchivedMemo | None:
 def _parsed(content: bytes, decision: bytes | None, *, key: str) -> ArchivedMemo | None:
     """Return a memo from its bytes; None for what is no memo of ours."""
     try:
-        memo = json.loads(content)
+        memo = msgspec.json.decode(content)
         generated_at = datetime.fromisoformat(memo["generated_at"]).astimezone(UTC)
         until = datetime.fromisoformat(memo["until"]).astimezone(UTC)
-        taken = None if decision is None else json.loads(decision)
-    except (ValueError, KeyError, TypeError):
+        taken = None if decision is None else msgspec.json.decode(decision)
+    except (msgspec.MsgspecError, ValueError, KeyError, TypeError):
         return None
     return ArchivedMemo(key=key, content=memo, generated_at=generated_at, until=until, decision=taken)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from email.message import EmailMessage
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from tracker import analysis, options, report
 from tracker.analysis.results import Window
@@ -203,7 +204,9 @@ def _write(
     folder = request.out / key
     write_all(folder, files)
     explained = folder / "explain.txt" if request.explain else None
-    memo = Memo(experiment=experiment, path=folder / "memo.html", content=json.loads(content), explained=explained)
+    memo = Memo(
+        experiment=experiment, path=folder / "memo.html", content=msgspec.json.decode(content), explained=explained
+    )
     kept = keep_report(store, key=key, runs=full, files=files, memo=memo.content)
     if isinstance(kept, StoreError):
         return dataclasses.replace(memo, keep_error=kept), message
