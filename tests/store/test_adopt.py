@@ -49,8 +49,7 @@ def write_trainer_run(store: MlflowStore, experiment: str, *, status: str = "FIN
 
     with client_of(store) as client:
         found = client.get_experiment_by_name(experiment)
-        folder = tempfile.mkdtemp(prefix="artifacts-")
-        number = client.create_experiment(experiment, folder) if found is None else found.experiment_id
+        number = client.create_experiment(experiment, _artifacts_of(store)) if found is None else found.experiment_id
         created = client.create_run(number, start_time=1_763_000_000_000, run_name="kimi-eagle3-100k", tags={
             "mlflow.user": "maria", "mlflow.source.name": "specforge", "mlflow.note.content": "first try", **tags,
         })  # fmt: skip
@@ -64,6 +63,13 @@ def write_trainer_run(store: MlflowStore, experiment: str, *, status: str = "FIN
         if status != "RUNNING":
             client.set_terminated(run_id, status=status, end_time=1_763_003_600_000)
     return run_id
+
+
+def _artifacts_of(store: MlflowStore) -> str | None:
+    """Return a folder beside an embedded database; None leaves the place to the server."""
+    if not store.uri.startswith("sqlite:///"):
+        return None
+    return str(Path(store.uri.removeprefix("sqlite:///")).with_name("of-the-trainer"))
 
 
 def all_of(store: MlflowStore, run_id: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from tests.benchmarks import many_runs
 from tests.store import samples
 from tests.store.conftest import MakeRun
 from tracker.domain.record import Amendment, LoggedRun, StoredRun
-from tracker.store import cache_files, campaign_cache, mlflow_fresh
+from tracker.store import cache_files, campaign_cache, mlflow_fresh, mlflow_read
 from tracker.store.base import Query
 from tracker.store.codec import decode_record, encode_record
 from tracker.store.matching import oldest_first
@@ -56,7 +56,7 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlflow_fresh, "FIRST_PAGE", 2)
     monkeypatch.setattr(mlflow_fresh, "PAGE", 3)
     monkeypatch.setattr(mlflow_fresh, "FEW", 3)
-    monkeypatch.setattr(mlflow_fresh, "IDS_AT_ONCE", 2)
+    monkeypatch.setattr(mlflow_read, "IDS_AT_ONCE", 2)
     monkeypatch.setattr(mlflow_fresh, "OVERLAP", timedelta())
     monkeypatch.setattr(campaign_cache, "MOST_LOOSE", 2)
     monkeypatch.setattr(campaign_cache, "RUNS_A_SEGMENT", 3)

@@ -30,7 +30,6 @@ from tracker.store.mlflow_store import MlflowStore
 
 DELETED_BEFORE = "tracker.deleted_before."
 IDS_A_TAG = MAX_EXPERIMENT_TAG // 33
-IDS_A_QUESTION = 200
 CampaignState = Literal["active", "deleted"]
 
 
@@ -211,10 +210,9 @@ def _runs(store: MlflowStore, number: str, view: str, condition: str = "") -> It
 
 
 def _among(store: MlflowStore, number: str, run_ids: Collection[str], view: str) -> Iterator[Any]:
-    ids = sorted(run_ids)
-    for start in range(0, len(ids), IDS_A_QUESTION):
-        listed = ", ".join(f"'{run_id}'" for run_id in ids[start : start + IDS_A_QUESTION])
-        yield from _runs(store, number, view, f"attributes.run_id IN ({listed})")
+    from mlflow.entities import ViewType
+
+    return mlflow_read.search_among(store.client, number, run_ids, view=ViewType.from_string(view))
 
 
 def _kept(store: MlflowStore, experiment: Any) -> KeptCampaign:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -37,7 +37,7 @@ from tracker.store.mlflow_artifacts import RECORD
 from tracker.store.mlflow_count import UncountableError, count_from, require_countable
 from tracker.store.mlflow_fetch import artifact_root, fetch, run_folders
 from tracker.store.mlflow_projection import CHANGED_AT, sortable
-from tracker.store.mlflow_read import EARLIER_IDS, PAGE, read_artifact
+from tracker.store.mlflow_read import EARLIER_IDS, PAGE, read_artifact, search, search_among
 from tracker.store.mlflow_write import COMPLETE, RECORD_SHA256
 
 IS_COMPLETE = f"tags.`{COMPLETE}` = 'true'"
@@ -47,7 +47,6 @@ IS_COPY = f"tags.`{EARLIER_IDS}` IS NOT NULL"
 FIRST_PAGE = 50
 OVERLAP = timedelta(minutes=15)
 LOOKS = 4
-IDS_AT_ONCE = 200
 FEW = 200
 READ_AT_ONCE = 1000
 # How much of a time names ten minutes, an hour, a day, a month, a year.
@@ -262,7 +261,7 @@ def _folders(client: Any, experiment: Any) -> set[str] | None:
 def _new_folders(client: Any, experiment: Any, known: Known) -> Iterator[Any]:
     """Yield the complete runs that have a folder and are not known, whatever their writers' clocks say."""
     unknown = (_folders(client, experiment) or set()) - known.index.rows.keys() - set(known.index.deleted)
-    return _active_among(client, experiment, sorted(unknown))
+    return _active_among(client, experiment, unknown)
 
 
 def _notice_deletions(client: Any, experiment: Any, known: Known, *, thorough: bool) -> None:
@@ -284,12 +283,6 @@ def _deleted(client: Any, experiment: Any) -> list[str]:
     return sorted(run.info.run_id for run in _pages(client, experiment, IS_COMPLETE, deleted=True))
 
 
-def _active_among(client: Any, experiment: Any, run_ids: list[str]) -> Iterator[Any]:
-    for start in range(0, len(run_ids), IDS_AT_ONCE):
-        listed = ", ".join(f"'{run_id}'" for run_id in run_ids[start : start + IDS_AT_ONCE])
-        yield from _pages(client, experiment, f"{IS_COMPLETE} AND attributes.run_id IN ({listed})")
-
-
 def _require_last_change(client: Any, experiment: Any, known: Known) -> None:
     """Check that the run which changed last, as far as we know, is as we know it.
 
@@ -307,19 +300,11 @@ def _require_last_change(client: Any, experiment: Any, known: Known) -> None:
 
 
 def _pages(client: Any, experiment: Any, condition: str, *, deleted: bool = False) -> Iterator[Any]:
-    token = None
-    while True:
-        page = client.search_runs(
-            [experiment.experiment_id],
-            filter_string=condition,
-            run_view_type=_view(deleted=deleted),
-            max_results=PAGE,
-            page_token=token,
-        )
-        yield from page
-        token = page.token
-        if not token:
-            return
+    return search(client, [experiment.experiment_id], condition, pages=(PAGE,), view=_view(deleted=deleted))
+
+
+def _active_among(client: Any, experiment: Any, run_ids: Collection[str]) -> Iterator[Any]:
+    return search_among(client, experiment.experiment_id, run_ids, IS_COMPLETE)
 
 
 def _view(*, deleted: bool) -> int:
