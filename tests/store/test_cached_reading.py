@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import random
 import shutil
 import subprocess
@@ -15,20 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from tests.benchmarks import many_runs
 from tests.store import samples
 from tests.store.conftest import MakeRun
 from tracker.domain.record import Amendment, LoggedRun, StoredRun
 from tracker.store import cache_files, campaign_cache, mlflow_fresh, mlflow_read
 from tracker.store.base import Query
-from tracker.store.codec import decode_record, encode_record
+from tracker.store.codec import decode_record
 from tracker.store.matching import oldest_first
 from tracker.store.mlflow_amendments import amended
-from tracker.store.mlflow_projection import CHANGED_AT, sortable
+from tracker.store.mlflow_projection import CHANGED_AT
 from tracker.store.mlflow_read import earlier_ids, is_complete, read_artifact
 from tracker.store.mlflow_store import MlflowStore
 
@@ -243,35 +241,6 @@ def test_many_orders_of_writing_correcting_deleting_and_reading_give_the_answers
     )
 
 
-@given(
-    since=st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)),  # noqa: DTZ001 - the zone is added below
-    span=st.timedeltas(timedelta(), timedelta(days=1500)),
-    part=st.floats(0, 1),
-)
-def test_every_moment_of_a_span_begins_with_one_of_a_dozen_texts(since: datetime, span: timedelta, part: float) -> None:
-    first = since.replace(tzinfo=UTC)
-    found = mlflow_fresh.beginnings(sortable(first), sortable(first + span))
-
-    assert any(sortable(first + span * part).startswith(text) for text in found)
-    assert len(found) <= 12
-
-
-def test_an_hour_is_asked_about_at_once_where_nothing_known_happened_in_it() -> None:
-    nights = [f"2026-{month:02}-11T02:00:00.000000" for month in range(1, 12)] * 100
-    since, until = "2026-11-30T10:44:00.000000+00:00", "2026-11-30T11:15:00.000000+00:00"
-
-    assert mlflow_fresh.beginnings(since, until, known=nights) == ["2026-11-30"]
-    assert mlflow_fresh.beginnings(since, until, known=[*nights, *["2026-11-30T03:00:00.000000"] * 9]) == [
-        "2026-11-30T10", "2026-11-30T11",
-    ]  # fmt: skip
-    assert mlflow_fresh.beginnings(since, until, known=[*nights, *["2026-11-30T10:20:00.000000"] * 9]) == [
-        "2026-11-30T10:4", "2026-11-30T10:5", "2026-11-30T11:0", "2026-11-30T11:1",
-    ]  # fmt: skip
-    assert mlflow_fresh.beginnings(since, until) == [
-        "2026-11-30T10:4", "2026-11-30T10:5", "2026-11-30T11:0", "2026-11-30T11:1",
-    ]  # fmt: skip
-
-
 @pytest.mark.usefixtures("small_pages")
 def test_whatever_happens_to_its_files_the_answer_is_the_same(
     mlflow_store: MlflowStore, experiment: str, tmp_path: Path
@@ -349,42 +318,6 @@ def test_a_run_of_a_late_clock_is_found_though_another_one_went_for_good(
     client.set_tag(late, CHANGED_AT, "2026-11-01T00:00:00.000000Z")
 
     assert sqlite_store.query(Query(experiment=experiment)) == by_search(sqlite_store, experiment)
-
-
-def test_records_are_held_as_small_as_in_their_files(tmp_path: Path) -> None:
-    written = [encode_record(run.record) for run in many_runs.runs(2500, with_rows=False)]
-    known = campaign_cache.Known()
-    known.add((f"{number:032}", read(content)) for number, content in enumerate(written))
-    cache = campaign_cache.CampaignCache(tmp_path)
-    cache.save(known)
-    again = cache.load()
-    held = sum(map(len, again.packed))
-
-    assert held < sum(map(len, written)) / 10
-    assert sorted(segment.size for segment in again.index.segments) == [500, 1000, 1000]
-    assert [encode_record(record) for _, record in again.records(again.index.rows)] == written
-
-
-def test_segments_with_little_in_them_are_written_anew_and_full_ones_left_alone(tmp_path: Path) -> None:
-    written = [encode_record(run.record) for run in many_runs.runs(1020, with_rows=False)]
-    known = campaign_cache.Known()
-    known.add((f"{number:032}", read(content)) for number, content in enumerate(written[:1000]))
-    for number, content in enumerate(written[1000:], 1000):
-        known.add([(f"{number:032}", read(content))])
-    full = known.packed[0]
-    cache = campaign_cache.CampaignCache(tmp_path)
-    cache.save(known)
-    again = cache.load()
-
-    assert [segment.size for segment in again.index.segments] == [1000, 20]
-    assert again.packed[0] == full
-    assert {run_id: encode_record(record) for run_id, record in again.records(again.index.rows)} == {
-        f"{number:032}": content for number, content in enumerate(written)
-    }
-
-
-def read(content: bytes) -> campaign_cache.Read:
-    return campaign_cache.Read(content=content, sha256=hashlib.sha256(content).hexdigest())
 
 
 @pytest.mark.usefixtures("small_pages")
