@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from mlflow import MlflowClient
 from mlflow.store.artifact import http_artifact_repo
+from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
 from tests.store import samples
 from tests.store.gateway import Gateway, running
 from tracker.domain.record import LoggedRun
 from tracker.store.base import Query
 from tracker.store.mlflow_artifacts import RECORD
+from tracker.store.mlflow_download import asking
 from tracker.store.mlflow_fetch import MANY, artifact_root, fetch
 from tracker.store.mlflow_open import open_store
 
@@ -120,6 +122,22 @@ def test_a_run_without_the_file_is_left_out(
 
     assert list(fetch(client, wanted, RECORD)) == list(runs)
     assert by_mlflow == {RECORD: 1}
+
+
+def test_credentials_are_sent_to_no_other_server(
+    gateway: Gateway, mlflow_server: str, runs: dict[str, LoggedRun], experiment: str, by_mlflow: Counter[str]
+) -> None:
+    wanted = places(MlflowClient(tracking_uri=gateway.url), experiment, runs)
+    elsewhere = Gateway(upstream=mlflow_server)
+    with running(elsewhere):
+        path = wanted[next(iter(runs))].removeprefix("mlflow-artifacts:")
+        there = f"{elsewhere.url}/api/2.0/mlflow-artifacts/artifacts{path}"
+        repository = get_artifact_repository(wanted[list(runs)[1]], tracking_uri=gateway.url)
+        with asking(repository, RECORD, at_once=1) as ask:
+            assert ask(repository) is not None
+            assert ask(get_artifact_repository(there)) is None
+
+    assert not elsewhere.seen
 
 
 def test_a_few_files_are_left_to_mlflow(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 OK = 200
 
@@ -50,6 +51,8 @@ def asking(repository: Any, name: str, *, at_once: int) -> Iterator[Callable[[An
         def ask(of_run: Any) -> bytes | None:
             request = first.copy()
             request.url = f"{of_run.artifact_uri.rstrip('/')}/{name}"
+            if urlsplit(request.url)[:2] != urlsplit(first.url)[:2]:
+                return None  # another server is none of these credentials' business
             try:
                 answer = session.send(request, timeout=timeout_s, allow_redirects=False, **settings)
             except requests.RequestException:
