@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
-from tests.fakes.servers import EAGLE3, free_port, serving, shared
+from tests.fakes.servers import EAGLE3, ENGINE, LAUNCH, free_port, serving, shared
 from tests.workflows.benching import PROMPTS, bench, plan
 from tracker.errors import InputError, ServerError
+from tracker.load.control import Control
 from tracker.load.counters import read_counters
 from tracker.store import Spool
 from tracker.workflows.bench import BenchRequest, run_bench
+from tracker.workflows.bench_measure import Progress
 from tracker.workflows.bench_plan import Load
 from tracker.workflows.bench_precision import half_width
 from tracker.workflows.session import Session
@@ -154,6 +159,109 @@ def test_a_server_that_answers_nothing_is_an_error_that_says_how(tmp_path: Path)
 def test_an_address_without_a_server_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match="nothing answers"):
         bench(f"http://127.0.0.1:{free_port()}", tmp_path)
+
+
+@pytest.mark.parametrize("place", ["self_description", "collect", "to_run", "put", "write_all"])
+def test_an_interrupt_after_the_last_answer_loses_nothing(tmp_path: Path, place: str) -> None:
+    hit: list[str] = []
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_name == place and "tracker" in frame.f_code.co_filename:
+            hit.append(place)
+            sys.setprofile(None)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def begin(progress: Progress) -> None:
+        if progress.done == progress.planned:
+            sys.setprofile(look)
+
+    session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=tmp_path)
+    with shared(*EAGLE3) as url:
+        request = BenchRequest(url=url, plan=plan(), spool=tmp_path / "spool", out=tmp_path / "out")
+        try:
+            (outcome,) = run_bench(request, session, on_progress=begin)
+        finally:
+            sys.setprofile(None)
+
+    assert hit
+    assert outcome.interrupted
+    (kept,) = Spool(tmp_path / "spool").pending()
+    assert Spool(tmp_path / "spool").read(kept).record == outcome.record
+    assert [cell.requests_completed for cell in outcome.record.pooled()] == [8, 16]
+    assert (tmp_path / "out" / "requests.jsonl").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("flags", "code"), [((), "SERVER_CHANGED"), (EAGLE3, "SERVER_RESTARTED")])
+def test_a_server_that_is_started_anew_between_two_passes_is_found(
+    tmp_path: Path, flags: tuple[str, ...], code: str
+) -> None:
+    port = free_port()
+    servers = [_server(port, EAGLE3)]
+
+    def restart(progress: Progress) -> None:
+        if progress.done == 8 and len(servers) == 1:
+            servers[0].kill()
+            servers[0].wait()
+            servers.append(_server(port, flags))
+
+    session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=tmp_path)
+    request = BenchRequest(url=f"http://127.0.0.1:{port}", plan=plan(), spool=tmp_path / "spool")
+    try:
+        (outcome,) = run_bench(request, session, on_progress=restart)
+    finally:
+        for process in servers:
+            process.kill()
+            process.wait()
+
+    codes = {finding.code for finding in outcome.record.findings}
+    assert code in codes
+    assert "SERVER_RESTARTED" in codes
+    assert ("SERVER_CHANGED" in codes) == (code == "SERVER_CHANGED")
+    if code == "SERVER_CHANGED":
+        (changed,) = [finding for finding in outcome.record.findings if finding.code == code]
+        assert "speculative_algorithm" in changed.message
+        assert changed.voids == ("acceptance", "speed")
+
+
+def _server(port: int, flags: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [*LAUNCH, "--model-path", "target", *flags, "--port", str(port)],
+        env={**os.environ, "PYTHONPATH": str(ENGINE), "FAKE_STEP_MS": "0.2"}, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    with Control(f"http://127.0.0.1:{port}") as control:
+        while not control.healthy():
+            time.sleep(0.05)
+    return process
+
+
+def test_a_store_that_cannot_be_used_is_told_and_the_run_waits_in_the_spool(tmp_path: Path) -> None:
+    environ = {**os.environ, "TRACKER_DATA_DIR": str(tmp_path)}
+    session = Session(now=datetime.now(UTC), environ=environ, cwd=tmp_path, tracking_uri="nonsense://x")
+    with shared(*EAGLE3) as url:
+        request = BenchRequest(url=url, plan=plan())
+        (outcome,) = run_bench(request, session, on_progress=lambda _: None)
+
+    assert outcome.run_id is None
+    assert "no store" in str(outcome.error)
+    assert outcome.spooled is not None
+    assert session.spool.read(outcome.spooled).record == outcome.record
+
+
+def test_a_folder_that_cannot_be_written_costs_no_measurement(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    with shared(*EAGLE3) as url, pytest.raises(InputError, match="cannot write here"):
+        bench(url, tmp_path)
+
+    assert len(Spool(tmp_path / "spool").pending()) == 1
+
+
+def test_a_name_that_no_campaign_can_have_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=tmp_path)
+    request = BenchRequest(url=f"http://127.0.0.1:{free_port()}", plan=plan(), experiment="a/b")
+
+    with pytest.raises(InputError, match="cannot be a campaign's name"):
+        run_bench(request, session, on_progress=lambda _: None)
 
 
 BLOCKED = ("mlflow", "pandas", "pyarrow", "platformdirs", "jinja2", "scipy", "plotly", "matplotlib", "css_inline",

@@ -15,8 +15,11 @@ from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord
 from tracker.domain.server import ServerConfig, SourceKind
 from tracker.engines import LiveServer
 from tracker.environment import provenance
-from tracker.errors import TrackerError, UsageError
+from tracker.errors import StoreError, TrackerError, UsageError
+from tracker.load.interrupts import interrupts_held
 from tracker.store import Spool, log_many
+from tracker.store.matching import check_experiment_name
+from tracker.workflows import bench_changed
 from tracker.workflows.assemble import RunFacts, assemble
 from tracker.workflows.bench_measure import OnProgress, measure
 from tracker.workflows.bench_measured import Measured
@@ -86,17 +89,28 @@ def run_bench(request: BenchRequest, session: Session, *, on_progress: OnProgres
 
     Raises:
         ServerError: Nothing answers at the address.
-        InputError: Not one request was answered, or a folder cannot be written.
+        InputError: Not one request was answered, a folder cannot be written, or the campaign's name cannot be one.
         UsageError: There is nothing to measure.
     """
+    check_experiment_name(request.experiment or DEFAULT_EXPERIMENT)
     plans = _plans(request.plan)
     outcomes: list[BenchOutcome] = []
     for label, plan in plans:
         headers = {} if request.api_key is None else {"Authorization": f"Bearer {request.api_key}"}
+        before = self_description(request.url, api_key=request.api_key)
         measured = measure(request.url, plan, headers=headers, on_progress=on_progress)
-        run = _logged(request, plan, measured, session, label=label)
-        outcomes.append(_store(run, request, session, interrupted=measured.interrupted))
-        if measured.interrupted:
+        done: list[tuple[LoggedRun, Path | None]] = []
+        interrupted = measured.interrupted
+        try:
+            # What is measured is on the disk before Ctrl-C, a folder or the store can lose it.
+            with interrupts_held():
+                done.append(_kept(request, plan, measured, session, before=before, label=label))
+        except KeyboardInterrupt:
+            if not done:
+                raise
+            interrupted = True
+        outcomes.append(_store(*done[0], request, session, interrupted=interrupted))
+        if interrupted:
             break
     return tuple(outcomes)
 
@@ -113,15 +127,36 @@ def _plans(plan: BenchPlan) -> list[tuple[str | None, BenchPlan]]:
     return parts
 
 
+def _kept(
+    request: BenchRequest,
+    plan: BenchPlan,
+    measured: Measured,
+    session: Session,
+    *,
+    before: LiveServer | None,
+    label: str | None,
+) -> tuple[LoggedRun, Path | None]:
+    """Return one measurement and its file in the spool; None without one."""
+    run, files = _logged(request, plan, measured, session, before=before, label=label)
+    path = _spooled(run, request, session)
+    if request.out is not None:
+        write_all(request.out if label is None else request.out / label.replace("/", "-per-").replace(" ", "-"), files)
+    return run, path
+
+
 def _logged(
-    request: BenchRequest, plan: BenchPlan, measured: Measured, session: Session, *, label: str | None
-) -> LoggedRun:
-    """Return the record of one measurement with its files attached."""
+    request: BenchRequest,
+    plan: BenchPlan,
+    measured: Measured,
+    session: Session,
+    *,
+    before: LiveServer | None,
+    label: str | None,
+) -> tuple[LoggedRun, dict[str, bytes]]:
+    """Return the record of one measurement with its files attached, and the files."""
     live = self_description(request.url, api_key=request.api_key)
     files = _files(measured, live)
     name = request.name if label is None or request.name is None else f"{request.name} at {label}"
-    if request.out is not None:
-        write_all(request.out if label is None else request.out / label.replace("/", "-per-").replace(" ", "-"), files)
     requests = files["requests.jsonl"]
     told = provenance.collect(
         now=datetime.now(UTC),
@@ -144,10 +179,13 @@ def _logged(
         server=ServerFacts(configs=_configs(request, live), model_path=None if live is None else live.model_path),
         attachments=tuple(Attachment(name=f"server/{key}", content=content) for key, content in files.items()),
     )
-    run = assemble(to_run(measured, plan, name=name), facts, told)
-    if label is None or name is not None:
-        return run
-    return dataclasses.replace(run, record=run.record.replace(name=f"{run.record.name} at {label}"))
+    measured.restarted |= bench_changed.started_anew(before, live)
+    imported = to_run(measured, plan, name=name)
+    changed = bench_changed.findings(before, live)
+    run = assemble(dataclasses.replace(imported, findings=(*imported.findings, *changed)), facts, told)
+    if label is not None and name is None:
+        run = dataclasses.replace(run, record=run.record.replace(name=f"{run.record.name} at {label}"))
+    return run, files
 
 
 def _configs(request: BenchRequest, live: LiveServer | None) -> tuple[tuple[SourceKind, ServerConfig], ...]:
@@ -166,12 +204,33 @@ def _files(measured: Measured, live: LiveServer | None) -> dict[str, bytes]:
     return {**files, "requests.jsonl": measured.lines()}
 
 
-def _store(run: LoggedRun, request: BenchRequest, session: Session, *, interrupted: bool) -> BenchOutcome:
+def _spooled(run: LoggedRun, request: BenchRequest, session: Session) -> Path | None:
+    """Write the run to the spool and return its file; None for a dry run, or where the store's own spool is full.
+
+    Raises:
+        StoreError: The folder of `--spool` cannot be written.
+    """
     if request.dry_run:
-        return BenchOutcome(record=run.record, interrupted=interrupted)
+        return None
     if request.spool is not None:
-        return BenchOutcome(record=run.record, spooled=Spool(request.spool).put(run), interrupted=interrupted)
-    logged = log_many((run,), session.store(), session.spool)[0]
+        return Spool(request.spool).put(run)
+    try:
+        return session.spool.put(run)
+    except StoreError:
+        return None  # the store is asked all the same
+
+
+def _store(
+    run: LoggedRun, kept: Path | None, request: BenchRequest, session: Session, *, interrupted: bool
+) -> BenchOutcome:
+    if request.dry_run or request.spool is not None:
+        return BenchOutcome(record=run.record, spooled=kept, interrupted=interrupted)
+    try:
+        logged = log_many((run,), session.store(), session.spool)[0]
+    except StoreError as error:
+        if kept is None:
+            raise
+        return BenchOutcome(record=run.record, spooled=kept, error=error, interrupted=interrupted)
     return BenchOutcome(
         record=run.record,
         run_id=logged.run_id,

@@ -21,7 +21,7 @@ SHORT_FRACTION = 0.01
 def findings(measured: Measured, plan: BenchPlan) -> tuple[Finding, ...]:
     """Return what was wrong with the measuring itself."""
     found = [_bottleneck(item) for item in measured.kept]
-    more = (_counters(measured), _steps(measured), _short(measured, plan), _unflushed(measured))
+    more = (_counters(measured), _steps(measured), _short(measured, plan), _unflushed(measured), _restarted(measured))
     return tuple(item for item in (*found, *more, *bench_sampling.findings(measured)) if item is not None)
 
 
@@ -108,6 +108,18 @@ def _unflushed(measured: Measured) -> Finding | None:
         code="CACHE_NOT_FLUSHED",
         severity="info",
         message="The server could not empty its prefix cache before each pass; later passes may find prompts cached.",
+    )
+
+
+def _restarted(measured: Measured) -> Finding | None:
+    if not measured.restarted:
+        return None
+    return Finding(
+        code="SERVER_RESTARTED",
+        severity="warning",
+        message="The server was restarted while it was measured, or several answer at this address: its counters fell, "
+        "or its seed is another one. The answers are of more than one process.",
+        fix="Look in its log for why it ended, and measure again; behind a router measure one server.",
     )
 
 

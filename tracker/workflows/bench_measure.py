@@ -78,7 +78,6 @@ def measure(
         except KeyboardInterrupt:
             # Within a pass the generator ends it; this one came while nothing was in flight.
             measured.ended_early = "interrupted between passes"
-        measured.metrics_after = control.metrics()
     return measured
 
 
@@ -98,6 +97,7 @@ class _Passes:
         self._plan, self._measured, self._on_progress = plan, measured, on_progress
         self._done = self._failed = 0
         self._begun_s = 0.0
+        self._counted: ServerCounters | None = None
 
     def run(self, first_repeat: int) -> None:
         warm = self._warm_up()
@@ -137,7 +137,7 @@ class _Passes:
         plan = self._plan
         if plan.flush_cache:
             self._measured.flushed = self._control.flush_cache() and self._measured.flushed is not False
-        before = read_counters(self._control.metrics())
+        before = self._counters()
         prompts = plan.prompts.requests(load.requests)
         streamed = _streamed(len(prompts), plan)
         requests = [self._request(prompt, stream=index in streamed) for index, prompt in enumerate(prompts)]
@@ -163,13 +163,21 @@ class _Passes:
             result = self._generator.closed_loop(requests, streams=load.concurrency or 1, on_answer=on_answer)
         counters: ServerCounters | None = None
         try:
-            after = None if before is None else read_counters(self._control.metrics())
+            after = None if before is None else self._counters()
             counters = None if before is None or after is None else after.since(before)
         finally:
             # Also when Ctrl-C comes while the counters are read: the pass is whole without them.
             item = PassRecord(load=load, repeat=repeat, result=result, counters=counters)
             self._measured.passes.append(item)
         return item
+
+    def _counters(self) -> ServerCounters | None:
+        """Return the server's counters, and take note of it when they began anew."""
+        now, last = read_counters(self._control.metrics()), self._counted
+        if now is not None:
+            self._measured.restarted |= last is not None and now.since(last) is None
+            self._counted = now
+        return now
 
     def _request(self, prompt: Prompt, *, stream: bool) -> Request:
         sampling = self._plan.sampling

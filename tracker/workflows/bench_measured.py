@@ -50,10 +50,11 @@ class Measured:
     """Why it did not run to its end."""
     metrics_before: bytes | None = None
     """`/metrics` after the warm-up, before the first pass."""
-    metrics_after: bytes | None = None
-    """`/metrics` after the last pass."""
     flushed: bool | None = None
     """Whether the server emptied its cache before every pass; None when not asked to."""
+
+    restarted: bool = False
+    """Whether the server's own counters fell, as they do when it starts anew."""
 
     @property
     def interrupted(self) -> bool:
