@@ -212,8 +212,7 @@ def _write(
         return dataclasses.replace(memo, keep_error=kept), message
     with_link = linked(files["memo.json"], kept)
     write_all(folder, {"memo.json": with_link})
-    told = {**memo.content, "report_run": {"run_id": kept.run_id, "url": kept.url}}
-    return dataclasses.replace(memo, content=told, kept=kept), message
+    return dataclasses.replace(memo, content=msgspec.json.decode(with_link), kept=kept), message
 
 
 def _context(
