@@ -7,6 +7,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.report.examples import MEMOS
@@ -100,3 +101,22 @@ def test_open_end_is_null_and_the_file_is_strict_json() -> None:
     document = json.loads(render_json(view), parse_constant=lambda name: pytest.fail(f"not JSON: {name}"))
 
     assert document["evidence"][1]["intervals"]["output_throughput_tok_s"]["high"] is None
+
+
+def test_numbers_of_numpy_are_numbers_and_open_ends_are_null() -> None:
+    row = _first_row(busy_s=np.float64(1.25), wall_s=np.float64("inf"), prefill_s=np.float64("nan"))
+
+    assert (row["busy_s"], row["wall_s"], row["prefill_s"]) == (1.25, None, None)
+
+
+def test_what_is_no_number_is_not_written() -> None:
+    with pytest.raises(TypeError, match=r"memo\.json cannot hold a object"):
+        _first_row(busy_s=object())
+
+
+def _first_row(**changes: Any) -> dict[str, Any]:
+    analysis = founding()
+    points = tuple(dataclasses.replace(point, **changes) for point in analysis.points)
+    view = build(dataclasses.replace(analysis, points=points), founding_decision(), context())
+    found: dict[str, Any] = json.loads(render_json(view))["evidence"][0]
+    return found

@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 def render_json(view: MemoView) -> str:
     """Return memo.json; the same view gives the same bytes."""
     # An open end is null: JSON has no infinity, and msgspec writes none.
-    return msgspec.json.format(msgspec.json.encode(_document(view)), indent=2).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(_document(view), enc_hook=_number), indent=2).decode() + "\n"
 
 
 def payload(view: MemoView) -> dict[str, Any]:
@@ -36,6 +36,17 @@ def with_report_run(memo_json: str, *, run_id: str, url: str | None) -> str:
     kept = json.dumps({"run_id": run_id, "url": url}, ensure_ascii=False, indent=2).replace("\n", "\n  ")
     # A line break inside a text is escaped, and keys further in are indented further: this line is the only one.
     return memo_json.replace('\n  "report_run": null', f'\n  "report_run": {kept}')
+
+
+def _number(value: object) -> float:
+    """Return a number of numpy's as Python's.
+
+    Raises:
+        TypeError: Something else; a programming error.
+    """
+    if isinstance(value, float):
+        return float(value)
+    raise TypeError(f"memo.json cannot hold a {type(value).__name__}")
 
 
 def _document(view: MemoView) -> dict[str, Any]:
