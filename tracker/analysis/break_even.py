@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tracker.analysis.noise import BaselineDrift, BetweenRunNoise, ratio_components
+from tracker.analysis.noise import BaselineDrift, BetweenRunNoise, ratio_components, repeat_components
 from tracker.analysis.observations import Observation
 from tracker.analysis.results import BreakEven, Configuration
 from tracker.analysis.uncertainty import Component, Spread, combine, parts_of, rounding_component
@@ -97,17 +97,19 @@ def reachability(found: BreakEven, configuration: Configuration) -> tuple[bool |
     return None, f"unreachable if it ran with {max(lost)} steps" + (" or fewer" if len(lost) > 1 else "")
 
 
+def step_components(members: Sequence[Observation], noise: BetweenRunNoise) -> list[Component]:
+    """Return what rounding and repeats leave open in the mean step time of runs, noise between runs aside."""
+    parts, share = [], 1 / len(members)
+    for item in members:
+        if item.step_ms is not None and item.step_ms.low is not None:
+            rounding = rounding_component(*item.step_ms.bounds)
+            parts.append(Component(name=rounding.name, sd=rounding.sd * share))
+        parts += repeat_components(item, noise, share=share)
+    return parts
+
+
 def _components(
     members: Sequence[Observation], baseline: Observation, *, noise: BetweenRunNoise, drift: BaselineDrift
 ) -> list[Component]:
     parts = ratio_components(noise, drift, runs=len(members))
-    for item in (*members, baseline):
-        share = 1.0 if item is baseline else 1 / len(members)
-        if item.step_ms is not None and item.step_ms.low is not None:
-            rounding = rounding_component(*item.step_ms.bounds)
-            parts.append(Component(name=rounding.name, sd=rounding.sd * share))
-        # Measured noise between runs already holds what repeats of one run scatter.
-        if noise.source == "default" and item.repeat_log_sd is not None:
-            sd, count = item.repeat_log_sd
-            parts.append(Component(name="repeats", sd=sd / math.sqrt(count) * share, df=count - 1))
-    return parts
+    return [*parts, *step_components(members, noise), *step_components([baseline], noise)]

@@ -7,7 +7,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from tracker.analysis.baselines import Reference, attribution
-from tracker.analysis.break_even import measure, reachability, required, required_reachable, step_ratio
+from tracker.analysis.break_even import (
+    measure,
+    reachability,
+    required,
+    required_reachable,
+    step_components,
+    step_ratio,
+)
 from tracker.analysis.noise import spread_of
 from tracker.analysis.observations import Observation
 from tracker.analysis.prefill import prefill_correction
@@ -37,15 +44,13 @@ def configuration_costs(
 
 
 def step_estimate(item: Observation, reference: Reference | None) -> Estimate:
-    """Return one observation's step time with rounding and noise between runs."""
+    """Return one observation's step time with rounding, repeats and noise between runs."""
     if item.step_ms is None:
         return Estimate(reason="no throughput or accept length reported")
     if reference is None:
         return Estimate(value=item.step_ms.value, reason="no baseline at this load, so no estimate of its noise")
-    parts = [Component(name="noise between runs", sd=reference.noise.sd, df=reference.noise.df)]
-    if item.step_ms.low is not None:
-        parts.append(rounding_component(*item.step_ms.bounds))
-    return around(item.step_ms.value, combine(parts))
+    noise = Component(name="noise between runs", sd=reference.noise.sd, df=reference.noise.df)
+    return around(item.step_ms.value, combine([noise, *step_components([item], reference.noise)]))
 
 
 def _cost(members: Sequence[Observation], reference: Reference, priors: Priors) -> ConfigurationCost | None:
@@ -61,7 +66,7 @@ def _cost(members: Sequence[Observation], reference: Reference, priors: Priors) 
         configuration=configuration,
         concurrency=members[0].concurrency,
         break_even=bar,
-        step_time_ms=around(bar.value * base.value, combine([noise])),
+        step_time_ms=around(bar.value * base.value, combine([noise, *step_components(members, reference.noise)])),
         baseline_step_time_ms=step_estimate(reference.baseline, reference),
         run_ids=(*(item.run_id for item in members), reference.baseline.run_id),
         between_run_fraction=spread_of(members),

@@ -137,6 +137,17 @@ def ratio_components(noise: BetweenRunNoise, drift: BaselineDrift, *, runs: int 
     ]
 
 
+def repeat_components(item: Observation, noise: BetweenRunNoise, *, share: float = 1.0) -> list[Component]:
+    """Return what the repeats of one run leave open, times its share of a mean; none where noise was measured.
+
+    Measured noise between runs already holds what repeats of one run scatter.
+    """
+    if noise.source != "default" or item.repeat_log_sd is None:
+        return []
+    sd, count = item.repeat_log_sd
+    return [Component(name="repeats", sd=sd / math.sqrt(count) * share, df=count - 1)]
+
+
 def log_step(item: Observation) -> float:
     """Return the logarithm of a step time in milliseconds.
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tracker.analysis.noise import BaselineDrift, BetweenRunNoise, ratio_components
+from tracker.analysis.noise import BaselineDrift, BetweenRunNoise, ratio_components, repeat_components
 from tracker.analysis.observations import Observation
 from tracker.analysis.priors import Priors
 from tracker.analysis.readings import by_prompt
@@ -82,8 +82,7 @@ def compare(
     prompts = priors.prompts_when_unknown if known is None else known
     parts = [*ratio_components(noise, drift), _prompt_noise((candidate, baseline), keys, prompts, priors)]
     parts += _rounding(candidate, baseline)
-    if noise.source == "default":
-        parts += _repeats(candidate, baseline)
+    parts += [*repeat_components(candidate, noise), *repeat_components(baseline, noise)]
     logs = [mine[key].log - theirs[key].log for key in keys]
     return Comparison(
         speedup=speedup,
@@ -161,11 +160,6 @@ def _population(logs: Sequence[float], prompts: int, priors: Priors) -> Componen
 def _rounding(candidate: Observation, baseline: Observation) -> list[Component]:
     readings = [item.throughput for item in (candidate, baseline) if item.throughput is not None]
     return [rounding_component(*item.bounds) for item in readings if item.low is not None]
-
-
-def _repeats(candidate: Observation, baseline: Observation) -> list[Component]:
-    found = [item.repeat_log_sd for item in (candidate, baseline) if item.repeat_log_sd is not None]
-    return [Component(name="repeats", sd=sd / math.sqrt(count), df=count - 1) for sd, count in found]
 
 
 def _fewest(first: int | None, second: int | None) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from tracker.analysis.baselines import Reference
 from tracker.analysis.break_even import measure, reachability
 from tracker.analysis.costs import length_estimate, step_estimate
+from tracker.analysis.noise import repeat_components
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.priors import Priors
@@ -107,6 +108,7 @@ def _throughput(item: Observation, reference: Reference | None) -> Estimate:
     parts = [Component(name="noise between runs", sd=reference.noise.sd, df=reference.noise.df)]
     if item.throughput.low is not None:
         parts.append(rounding_component(*item.throughput.bounds))
+    parts += repeat_components(item, reference.noise)
     return around(item.throughput.value, combine(parts))
 
 
