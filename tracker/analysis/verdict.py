@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tracker.analysis.baselines import Reference
+from tracker.analysis.choice import within_reach, without_luck
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison, compare, prompt_rates
 from tracker.analysis.power import equivalence, minimal_detectable_effect
@@ -46,7 +47,7 @@ def best_candidate(
     observations: Sequence[Observation], compared: Mapping[tuple[str, int | None], Comparison], load: int | None
 ) -> Observation | None:
     """Return the fastest usable candidate at `load`: by speed-up where there is a baseline, else by throughput."""
-    usable = [item for item in observations if item.speculative and item.contends and item.concurrency == load]
+    usable = _usable(observations, load)
 
     def speed(item: Observation) -> tuple[float, float, str]:
         found = compared.get((item.run_id, load))
@@ -54,6 +55,10 @@ def best_candidate(
         return (0.0 if found is None else found.speedup, raw, item.record.record_id)
 
     return max(usable, key=speed, default=None)
+
+
+def _usable(observations: Sequence[Observation], load: int | None) -> list[Observation]:
+    return [item for item in observations if item.speculative and item.contends and item.concurrency == load]
 
 
 def judge(
@@ -80,7 +85,9 @@ def judge(
         )
     speedup = around(found.speedup, found.spread)
     level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
-    status, reason = _status(found, speedup, reference, priors)
+    against = [compared.get((item.run_id, load)) for item in _usable(observations, load)]
+    rivals = within_reach([item for item in against if item is not None])
+    status, reason = _status(found, speedup, reference, rivals, priors)
     smallest = found.spread.detectable()
     return LoadVerdict(
         concurrency=load,
@@ -124,7 +131,9 @@ def overall(
     )
 
 
-def _status(found: Comparison, speedup: Estimate, reference: Reference, priors: Priors) -> tuple[LoadStatus, str]:
+def _status(
+    found: Comparison, speedup: Estimate, reference: Reference, rivals: Sequence[Comparison], priors: Priors
+) -> tuple[LoadStatus, str]:
     rests = f"Interval from {_sources(found)}."
     # The spread holds the drift: where both one-sided tests still pass, no drift can hide a difference that matters.
     level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
@@ -138,6 +147,13 @@ def _status(found: Comparison, speedup: Estimate, reference: Reference, priors: 
             f"at least as much as the effect of {percent(math.expm1(effect))}; measure the baseline before and after."
         )
     if speedup.low is not None and speedup.low > 1:
+        sober = without_luck(found, rivals)
+        if sober.low is not None and sober.high is not None and sober.low <= 1:
+            return "undecided", (
+                f"The fastest of {len(rivals)} candidates that noise could put first is in part the luckiest: without "
+                f"that its 80 % interval is {sober.low:.2f} to {sober.high:.2f} times the baseline. {rests} "
+                f"{_cure(found)}"
+            )
         return "faster", rests
     if speedup.high is not None and speedup.high < 1:
         return "slower", rests

@@ -14,6 +14,7 @@ from tracker.report.spans import Part, Rich, Span, known, label, listing, number
 from tracker.report.view_parts import State, StateKey
 
 _DRIFT = re.compile(r"\d+ baselines differ by [\d.]+ %")  # the analysis says so where drift reaches the effect
+_LUCK = re.compile(r"The fastest of \d+ candidates")  # and so where the choice among candidates may explain the lead
 
 WORDS: dict[StateKey, str] = {
     "faster": "Faster",
@@ -122,6 +123,8 @@ def _undecided_headline(reading: Reading) -> Rich:
         return rich(
             "Measure again: ", quote(apart.group(), "verdict.by_concurrency.reason", runs), ", the drafter by ", size
         )
+    if _LUCK.match(verdict.reason or ""):
+        return rich("Measure again: ", size, " ahead, in part for being the fastest of several")
     if verdict.smallest_detectable is None:
         return rich("Measure again: ", size, f" {side}, and the interval holds 1.0")
     smallest = detectable(verdict)
