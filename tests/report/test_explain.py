@@ -185,3 +185,12 @@ def test_cheap_experiments_are_redone_with_their_price() -> None:
 
     assert "net = " in text
     assert "share of draws in which it pays" in text
+
+
+def test_a_low_end_that_lies_lower_for_the_choice_among_candidates_is_explained() -> None:
+    speeds = ("90.5", "91.0", "91.5", "91.8", "92.2", "92.8")
+    runs = [chain(f"chain-{steps}", steps, speed=speed, length="1.9") for steps, speed in enumerate(speeds, 1)]
+    words = "less what the fastest of several owes to having been picked"
+
+    assert words in explained(analysed(BASE, *runs))
+    assert words not in explained(analysed(BASE, *runs[-1:]))

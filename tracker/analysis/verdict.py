@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tracker.analysis.baselines import Reference
-from tracker.analysis.choice import within_reach, without_luck
+from tracker.analysis.choice import rivals_of, without_luck
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison, compare, prompt_rates
 from tracker.analysis.power import equivalence, minimal_detectable_effect
@@ -83,11 +84,15 @@ def judge(
             smallest_detectable=None,
             reason=_missing(observations, best, reference, load),
         )
-    speedup = around(found.speedup, found.spread)
-    level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
     against = [compared.get((item.run_id, load)) for item in _usable(observations, load)]
-    rivals = within_reach([item for item in against if item is not None])
-    status, reason = _status(found, speedup, reference, rivals, priors)
+    rivals = rivals_of(found, [item for item in against if item is not None])
+    speedup = around(found.speedup, found.spread)
+    sober = without_luck(found, rivals)
+    lucky = _above(speedup) and not _above(sober)
+    if lucky:
+        speedup = replace(speedup, low=sober.low)
+    level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
+    status, reason = _status(found, speedup, reference, priors, lucky_of=len(rivals) if lucky else None)
     smallest = found.spread.detectable()
     return LoadVerdict(
         concurrency=load,
@@ -131,13 +136,17 @@ def overall(
     )
 
 
+def _above(speedup: Estimate) -> bool:
+    return speedup.low is not None and speedup.low > 1
+
+
 def _status(
-    found: Comparison, speedup: Estimate, reference: Reference, rivals: Sequence[Comparison], priors: Priors
+    found: Comparison, speedup: Estimate, reference: Reference, priors: Priors, *, lucky_of: int | None
 ) -> tuple[LoadStatus, str]:
     rests = f"Interval from {_sources(found)}."
     # The spread holds the drift: where both one-sided tests still pass, no drift can hide a difference that matters.
     level = equivalence(found.speedup, found.spread, margin=priors.equivalence_margin_fraction)
-    clear = (speedup.low is not None and speedup.low > 1) or (speedup.high is not None and speedup.high < 1)
+    clear = _above(speedup) or (speedup.high is not None and speedup.high < 1)
     if level == "equivalent" and not clear:
         return "undecided", f"Equivalent within {percent(priors.equivalence_margin_fraction)}. {rests}"
     apart, effect = reference.drift.range_fraction, abs(math.log(found.speedup))
@@ -146,14 +155,12 @@ def _status(
             f"{len(reference.drift.run_ids)} baselines differ by {percent(apart)}, "
             f"at least as much as the effect of {percent(math.expm1(effect))}; measure the baseline before and after."
         )
-    if speedup.low is not None and speedup.low > 1:
-        sober = without_luck(found, rivals)
-        if sober.low is not None and sober.high is not None and sober.low <= 1:
-            return "undecided", (
-                f"The fastest of {len(rivals)} candidates that noise could put first is in part the luckiest: without "
-                f"that its 80 % interval is {sober.low:.2f} to {sober.high:.2f} times the baseline. {rests} "
-                f"{_cure(found)}"
-            )
+    if lucky_of is not None:
+        return "undecided", (
+            f"The fastest of {lucky_of} candidates that may be as fast is in part the luckiest: without that the "
+            f"interval contains 1. {rests} {_cure(found)}"
+        )
+    if _above(speedup):
         return "faster", rests
     if speedup.high is not None and speedup.high < 1:
         return "slower", rests

@@ -155,6 +155,7 @@ def _speed(analysis: CampaignAnalysis, verdict: LoadVerdict) -> list[str]:
             )
         ]
     lines += interval(value, verdict.parts, name="S")
+    lines += _less_luck(verdict, value)
     if verdict.parts and verdict.smallest_detectable is not None:
         spread = combine(Component(name=part.name, sd=part.sd, df=part.df) for part in verdict.parts)
         factors = f"{plain(quantile(0.9, spread.df))} + {plain(quantile(0.8, math.inf))}"
@@ -165,6 +166,15 @@ def _speed(analysis: CampaignAnalysis, verdict: LoadVerdict) -> list[str]:
     if verdict.equivalence_note is not None:
         lines.append(f"  {verdict.equivalence_note}")
     return lines
+
+
+def _less_luck(verdict: LoadVerdict, value: float) -> list[str]:
+    """Return the low end where the verdict's lies lower than its parts say: the fastest of several was picked."""
+    spread = combine(Component(name=part.name, sd=part.sd, df=part.df) for part in verdict.parts)
+    low = verdict.speedup.low
+    if not verdict.parts or low is None or math.isclose(low, value * math.exp(-spread.half_width), rel_tol=1e-9):
+        return []
+    return [fact("S low, less what the fastest of several owes to having been picked", plain(low))]
 
 
 def acceptance(analysis: CampaignAnalysis) -> list[str]:
