@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @contextlib.contextmanager
@@ -35,3 +38,16 @@ def interrupts_held() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if len(heard) == 1:
             signal.raise_signal(signal.SIGINT)
+
+
+def finished(work: Callable[[], T]) -> tuple[T, bool]:
+    """Return what the work brings, and whether Ctrl-C came meanwhile; a second one does not wait and is raised."""
+    brought: list[T] = []
+    try:
+        with interrupts_held():
+            brought.append(work())
+    except KeyboardInterrupt:
+        if not brought:
+            raise
+        return brought[0], True
+    return brought[0], False

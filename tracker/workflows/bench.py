@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from tracker import engines
@@ -16,7 +17,7 @@ from tracker.domain.server import ServerConfig, SourceKind
 from tracker.engines import LiveServer
 from tracker.environment import provenance
 from tracker.errors import StoreError, TrackerError, UsageError
-from tracker.load.interrupts import interrupts_held
+from tracker.load.interrupts import finished
 from tracker.store import Spool, log_many
 from tracker.store.matching import check_experiment_name
 from tracker.workflows import bench_changed
@@ -99,17 +100,11 @@ def run_bench(request: BenchRequest, session: Session, *, on_progress: OnProgres
         headers = {} if request.api_key is None else {"Authorization": f"Bearer {request.api_key}"}
         before = self_description(request.url, api_key=request.api_key)
         measured = measure(request.url, plan, headers=headers, on_progress=on_progress)
-        done: list[tuple[LoggedRun, Path | None]] = []
-        interrupted = measured.interrupted
-        try:
-            # What is measured is on the disk before Ctrl-C, a folder or the store can lose it.
-            with interrupts_held():
-                done.append(_kept(request, plan, measured, session, before=before, label=label))
-        except KeyboardInterrupt:
-            if not done:
-                raise
-            interrupted = True
-        outcomes.append(_store(*done[0], request, session, interrupted=interrupted))
+        # What is measured is on the disk before Ctrl-C, a folder or the store can lose it.
+        keep = partial(_kept, request, plan, measured, session, before=before, label=label)
+        (run, path), interrupted = finished(keep)
+        interrupted |= measured.interrupted
+        outcomes.append(_store(run, path, request, session, interrupted=interrupted))
         if interrupted:
             break
     return tuple(outcomes)

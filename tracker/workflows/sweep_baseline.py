@@ -31,15 +31,18 @@ class BaselineSegment:
         """Return output tokens per second of the last measurement, by concurrency; loads with failures are left out."""
         if self.by_command is not None:
             return dict(self.by_command)
-        found: dict[int, tuple[int, float]] = {}
+        found: dict[int, float] = {}
         for item in [] if self.measured is None else self.measured.passes:
             streams, result = item.load.concurrency, item.result
-            if streams is None or not item.whole or result.wall_s <= 0:
+            if streams is None:
+                continue
+            found.pop(streams, None)  # an earlier measurement does not stand in for the last one
+            if not item.whole or result.wall_s <= 0:
                 continue
             tokens = [answer.counts.output_tokens for answer in result.answers if answer.counts is not None]
             if len(tokens) == len(result.answers) and all(count is not None for count in tokens):
-                found[streams] = (item.repeat, sum(count or 0 for count in tokens) / result.wall_s)
-        return {streams: speed for streams, (_, speed) in found.items()}
+                found[streams] = sum(count or 0 for count in tokens) / result.wall_s
+        return found
 
 
 def throughputs(run: ImportedRun) -> dict[int, float]:

@@ -65,8 +65,8 @@ class Launched:
     """Those that serve, in the order asked for."""
     failed: tuple[tuple[Up, Failure], ...]
     """Those that do not, already ended."""
-    took_s: float
-    """Seconds until the last one served or had failed."""
+    took_s: float | None
+    """Seconds until the last of those served; None when none does."""
 
 
 class Fleet:
@@ -124,7 +124,8 @@ class Fleet:
         return Launched(
             up=tuple(item for item in started if begun[item.arm.name].failure is None),
             failed=tuple(failed),
-            took_s=max((state.waited_s for state in begun.values()), default=0.0),
+            # One that hangs is waited for until its time limit, which says nothing about the next start.
+            took_s=max((state.waited_s for state in begun.values() if state.failure is None), default=None),
         )
 
     def stop(self, names: Iterable[str]) -> None:

@@ -15,6 +15,7 @@ from tracker.workflows.files import write_all
 from tracker.workflows.sweep_plan import CONFIGURATION_TAG, Arm
 
 RECORDS_FOLDER = "records"
+BATCH_TAG = "sweep.batch"
 
 
 def keep_record(record: RunRecord, out: Path) -> None:
@@ -40,7 +41,10 @@ def kept_records(out: Path) -> tuple[RunRecord, ...]:
             raise InputError(
                 f"a record of this sweep cannot be read: {error}", where=str(path), hint="Remove the file to go on."
             ) from error
-    return tuple(sorted(found, key=lambda record: (record.measured_at, record.name)))
+    # The batch first: batches are counted over all calls, and a clock may be set back between two of them.
+    return tuple(
+        sorted(found, key=lambda record: (int(record.tags.get(BATCH_TAG, 0)), record.measured_at, record.name))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,15 @@ from tracker.importers.base import ImportedRun
 from tracker.store.spool import Spool
 from tracker.workflows.bench_measured import Measured
 from tracker.workflows.bench_record import to_run
+from tracker.workflows.files import write_all
 from tracker.workflows.server_sources import self_description
 from tracker.workflows.session import Session
 from tracker.workflows.sweep_baseline import BaselineSegment
 from tracker.workflows.sweep_check import PATH_NOT_FOUND, Checked
 from tracker.workflows.sweep_fleet import Tell, Up
-from tracker.workflows.sweep_history import keep_record
+from tracker.workflows.sweep_history import BATCH_TAG, keep_record
 from tracker.workflows.sweep_plan import Arm, SweepPlan
-from tracker.workflows.sweep_record import Outcome, keep, to_logged
+from tracker.workflows.sweep_record import Outcome, files_of, to_logged
 from tracker.workflows.sweep_state import Done, Status, SweepState
 
 SERVERS_FOLDER = "servers"
@@ -53,7 +54,7 @@ class Place:
     @property
     def tags(self) -> dict[str, str]:
         """Return it as tags."""
-        return {"sweep.batch": str(self.batch), "sweep.other_servers_up": str(self.others)}
+        return {BATCH_TAG: str(self.batch), "sweep.other_servers_up": str(self.others)}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,8 +119,7 @@ class SweepLog:
         """Log a server that was measured."""
         record = self._write(outcome)
         if outcome.arm.is_baseline:
-            self.state.baselines += 1
-            self.state.save()
+            self._count_baseline()
         else:
             stopped = outcome.tags.get("sweep.stopped_early")
             reason = outcome.suspect if stopped is None else f"stopped early: {stopped}"
@@ -169,22 +169,34 @@ class SweepLog:
         record = self._write(
             Outcome(arm=arm, name=name, argv=up.argv, run=self._empty(arm), log=up.log, invalid=reason)
         )
-        if not arm.is_baseline:
+        if arm.is_baseline:
+            self._count_baseline()
+        else:
             self._finish(arm, record, Done(name=arm.name, status="failed", reason=reason))
+
+    def _count_baseline(self) -> None:
+        """Use up a baseline's number, failed or not: the next call goes on from there."""
+        self.state.baselines += 1
+        self.state.save()
 
     def _empty(self, arm: Arm) -> ImportedRun:
         return ImportedRun(name=arm.name, workload=self.plan.bench.workload())
 
     def _write(self, outcome: Outcome) -> RunRecord:
-        files = keep(outcome, self.out / SERVERS_FOLDER)
+        files = files_of(outcome)
         run = to_logged(outcome, files, self.plan, self.session, self.hardware)
         earlier = self.state.forgotten.get(outcome.arm.digest(self.plan.bench))
         if earlier is not None and not outcome.arm.is_baseline:
             run = dataclasses.replace(run, record=run.record.replace(supersedes=earlier))
+        # The spool first: it holds the files too, and a full folder of results must not cost what was measured.
         self.spooled.append(self._put(run))
-        keep_record(run.record, self.out)
         self.records.append(run.record)
         self.tell(_summary(run.record))
+        try:
+            write_all(self.out / SERVERS_FOLDER / outcome.name, files)
+            keep_record(run.record, self.out)
+        except InputError as error:
+            self.tell(f"{outcome.name}: its files are in its record only: {error}")
         return run.record
 
     def _put(self, run: LoggedRun) -> Path:

@@ -21,7 +21,6 @@ from tracker.environment import provenance
 from tracker.importers.base import ImportedRun
 from tracker.launchers import tail
 from tracker.workflows.assemble import RunFacts, assemble
-from tracker.workflows.files import write_all
 from tracker.workflows.server_sources import ServerFacts
 from tracker.workflows.session import Session
 from tracker.workflows.sweep_argv import launcher_tags
@@ -63,21 +62,15 @@ class Outcome:
     """Facts about the sweep."""
 
 
-def keep(outcome: Outcome, folder: Path) -> dict[str, bytes]:
-    """Write a server's files into its folder, secrets removed, and return them.
-
-    Raises:
-        InputError: The folder cannot be written.
-    """
+def files_of(outcome: Outcome) -> dict[str, bytes]:
+    """Return a server's files as they are kept, secrets removed."""
     launch = (*_settings(outcome.arm.environment), *outcome.argv)
     files = {"argv.json": json.dumps(list(redact_argv(launch)), ensure_ascii=False).encode()}
     if outcome.live is not None:
         files |= {name: body for name, body in outcome.live.bodies.items() if name != "models.json"}
     if outcome.log is not None:
         files["server.log"] = _log(outcome.log)
-    files |= dict(outcome.files)
-    write_all(folder / outcome.name, files)
-    return files
+    return files | dict(outcome.files)
 
 
 def to_logged(

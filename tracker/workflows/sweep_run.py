@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracker.errors import InputError, ServerError
-from tracker.load.interrupts import interrupts_held
+from tracker.load.interrupts import finished, interrupts_held
 from tracker.workflows.bench_measure import OnProgress, measure
 from tracker.workflows.bench_measured import Measured
 from tracker.workflows.sweep_baseline import BaselineSegment, throughputs
+from tracker.workflows.sweep_budget import Budget
 from tracker.workflows.sweep_check import Checked, check_all
 from tracker.workflows.sweep_command import CommandResult, refuse_missing, run_command
 from tracker.workflows.sweep_fleet import Fleet, Up
@@ -21,7 +22,7 @@ from tracker.workflows.sweep_log import Place, SweepLog
 from tracker.workflows.sweep_measure import measure_until
 from tracker.workflows.sweep_plan import Arm, SweepPlan
 from tracker.workflows.sweep_record import Outcome, with_neighbours
-from tracker.workflows.sweep_schedule import Batch, Item, as_chosen, different_first, schedule
+from tracker.workflows.sweep_schedule import Batch, Item, as_chosen, closing, different_first, schedule
 from tracker.workflows.sweep_state import SweepState
 
 LOGS_FOLDER = "logs"
@@ -57,7 +58,9 @@ class SweepRun:
         """Prepare it; nothing is started yet."""
         self._plan, self._options, self._state, self._log = plan, options, state, log
         self._tell, self._on_progress = log.tell, on_progress
-        self._begun_s = time.monotonic()
+        self._budget = Budget(options.budget_s, plan, state)
+        self._since_baseline = 0
+        self._interrupted = False
         self._allowed: list[Checked] = []
         self._chosen_because: dict[str, str] = {}
         self._baseline: Up | None = None
@@ -88,9 +91,27 @@ class SweepRun:
             self._tell(sentence)
         with Fleet(self._plan, self._options.out / LOGS_FOLDER, self._tell) as fleet:
             for batch in self._batches():
-                if self._out_of_time(starting=True):
+                lacking = self._budget.lacks_batch(batch, since_baseline=self._since_baseline)
+                if lacking is not None:
+                    self._tell(lacking)
+                    self._close(fleet)
                     return
                 self._batch(batch, fleet)
+
+    def _close(self, fleet: Fleet) -> None:
+        """Measure a baseline that is not resident once more after the last candidates, where the budget ends the sweep.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C.
+        """
+        last = closing(self._plan, baselines=self._state.baselines)
+        if last is None or self._since_baseline == 0:
+            return
+        lacking = self._budget.lacks_baseline()
+        if lacking is not None:
+            self._tell(lacking)
+            return
+        self._batch(last, fleet)
 
     def left(self) -> list[Arm]:
         """Return the candidates that are not done."""
@@ -113,7 +134,7 @@ class SweepRun:
             from tracker.workflows.sweep_adaptive import rank  # numpy and scipy, which a sweep in order does not need
 
         waiting = self._waiting()
-        if not waiting or self._out_of_time(starting=True, tell=False):
+        if not waiting or self._budget.lacks_candidate(starting=True) is not None:
             return [item.arm for item in waiting]
         ranking = rank(
             self._plan,
@@ -146,11 +167,12 @@ class SweepRun:
             if segment is not None and up:
                 self._measure_baseline(segment, fleet)
             for item in batch.items:
-                if item.arm.name in up and not self._out_of_time(starting=False):
+                if item.arm.name in up and not self._out_of_time(item):
                     self._measure(item, up[item.arm.name], fleet, segment, number)
         finally:
             if segment is not None:
-                self._log.segment(segment)
+                with interrupts_held():
+                    self._log.segment(segment)
         fleet.stop([item.arm.name for item in batch.items])
 
     def _launch(self, batch: Batch, number: int, fleet: Fleet) -> dict[str, Up]:
@@ -163,12 +185,13 @@ class SweepRun:
         arms = [*([resident] if resident is not None else []), *(item.arm for item in batch.items)]
         self._tell(f"starting {len(arms)}: {', '.join(arm.name for arm in arms)}")
         launched = fleet.launch(arms, tag=f".{number}")
-        self._state.start_s = max(launched.took_s, self._state.start_s or 0.0)
+        if launched.took_s is not None:
+            self._state.start_s = max(launched.took_s, self._state.start_s or 0.0)
         for up, failure in launched.failed:
             if up.arm is resident:
                 raise ServerError(f"the baseline did not come up ({failure})", where=str(up.log), hint=_LOOK)
             self._log.failed(up, _name(batch, up), str(failure))
-            if up.arm.is_baseline and self._state.baselines == 0:
+            if up.arm.is_baseline and not self._has_baseline():
                 raise ServerError(f"the baseline did not come up ({failure})", where=str(up.log), hint=_LOOK)
         serving = {up.arm.name: up for up in launched.up}
         if resident is not None:
@@ -191,9 +214,12 @@ class SweepRun:
             self._log.failed(up, item.name, str(error) if crashed is None else str(crashed))
             return
         took_s = time.monotonic() - begun_s
+        self._budget.took(took_s)
         before: dict[int, float] = {}
         after: dict[int, float] = {}
         try:
+            if self._interrupted:
+                raise KeyboardInterrupt
             if segment is not None:
                 before = segment.last_throughput()
                 self._measure_baseline(segment, fleet)
@@ -203,7 +229,15 @@ class SweepRun:
             run = with_neighbours(outcome.run, before=before, after=after)
             because = self._chosen_because.get(item.arm.name)
             tags = outcome.tags if because is None else {**outcome.tags, "sweep.chosen_because": because}
-            self._log.measured(dataclasses.replace(outcome, run=run, tags=tags), took_s=took_s)
+            with interrupts_held():
+                self._log.measured(dataclasses.replace(outcome, run=run, tags=tags), took_s=took_s)
+        self._since_baseline = 0 if item.arm.is_baseline else self._since_baseline + 1
+
+    def _held(self, log: Callable[[], Outcome]) -> Outcome:
+        """Return what was measured as an outcome; Ctrl-C meanwhile is raised when that is logged."""
+        outcome, interrupted = finished(log)
+        self._interrupted |= interrupted
+        return outcome
 
     def _outcome(self, item: Item, up: Up, place: Place, segment: BaselineSegment | None) -> Outcome:
         """Return what one server did under load.
@@ -216,11 +250,15 @@ class SweepRun:
         command = self._plan.table.command
         if command is not None:
             result = self._by_command(command, up, item.name)
-            return self._log.outcome(up, item.name, result.run, place, result.files)
+            return self._held(lambda: self._log.outcome(up, item.name, result.run, place, result.files))
         measured, stopped = self._answers(up, segment)
         if measured.interrupted:
             raise KeyboardInterrupt
-        outcome = self._log.answers(up, item.name, measured, place)
+        outcome = self._held(lambda: self._log.answers(up, item.name, measured, place))
+        if stopped is None and measured.ended_early is not None and outcome.suspect is None:
+            # It hangs: its process lives, and the pages about itself may answer as before.
+            why = f"the server failed while it was measured ({measured.ended_early})"
+            return dataclasses.replace(outcome, suspect=why)
         if stopped is None:
             return outcome
         self._tell(f"{item.name}: stopped early: {stopped}")
@@ -260,10 +298,12 @@ class SweepRun:
         crashed = up.crashed()
         if crashed is not None:
             raise ServerError(f"the baseline went away ({crashed})", where=str(up.log), hint="Call again to go on.")
+        begun_s = time.monotonic()
         self._tell(f"{up.arm.name}: measuring, pass {segment.passes + 1} of batch {segment.number}")
         segment.others = max(segment.others, fleet.size - 1)
         if self._plan.table.command is not None:
             self._baseline_by_command(self._plan.table.command, segment)
+            self._budget.took(time.monotonic() - begun_s)
             return
         segment.measured = measure(
             up.url,
@@ -274,6 +314,12 @@ class SweepRun:
         )
         if segment.measured.interrupted:
             raise KeyboardInterrupt
+        if segment.measured.ended_early is not None:
+            raise ServerError(
+                f"the baseline went away ({up.crashed(wait_s=2.0) or segment.measured.ended_early})",
+                where=str(up.log), hint="Call again to go on.",
+            )  # fmt: skip
+        self._budget.took(time.monotonic() - begun_s)
         segment.passes += 1
 
     def _baseline_by_command(self, command: str, segment: BaselineSegment) -> None:
@@ -292,25 +338,16 @@ class SweepRun:
         segment.by_command = throughputs(result.run)
         segment.passes += 1
 
-    def _out_of_time(self, *, starting: bool, tell: bool = True) -> bool:
-        """Return whether the budget has no room for another batch, or for another server and its baseline."""
-        budget_s = self._options.budget_s
-        if budget_s is None:
-            return False
-        needed_s = 2 * (self._state.slowest_s() or 0.0)
-        if starting:
-            needed_s += self._plan.table.start_estimate_s if self._state.start_s is None else self._state.start_s
-        left_s = budget_s - (time.monotonic() - self._begun_s)
-        if needed_s <= left_s:
-            return False
-        if tell:
-            what = "batch" if starting else "server"
-            self._tell(
-                f"the budget leaves no time for another {what}: it takes about {needed_s:.0f} s, "
-                f"and {left_s:.0f} s are left"
-                + (" ([sweep] start_estimate_s)" if starting and self._state.start_s is None else "")
-            )
-        return True
+    def _out_of_time(self, item: Item) -> bool:
+        """Return whether the budget has no room for another server that is up, and its baseline."""
+        lacking = None if item.arm.is_baseline else self._budget.lacks_candidate(starting=False)
+        if lacking is not None:
+            self._tell(lacking)
+        return lacking is not None
+
+    def _has_baseline(self) -> bool:
+        """Return whether a plain server was measured, in this call or an earlier one."""
+        return any(record.role == "baseline" and record.measurements for record in kept_records(self._options.out))
 
 
 def _name(batch: Batch, up: Up) -> str:

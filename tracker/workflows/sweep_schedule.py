@@ -65,8 +65,17 @@ def as_chosen(plan: SweepPlan, choose: Callable[[], Sequence[Arm]], *, baselines
             since += len(chosen)
         for group in _batches(items, max(1, table.batch)):
             yield Batch(items=tuple(group), resident=resident)
-    if since and baseline is not None:
-        yield Batch(items=(Item(arm=baseline, name=f"{baseline.name}-{baselines + 1}"),))
+    last = closing(plan, baselines=baselines)
+    if since and last is not None:
+        yield last
+
+
+def closing(plan: SweepPlan, *, baselines: int) -> Batch | None:
+    """Return the last start of a baseline that is not resident; None without one."""
+    table, baseline = plan.table.baseline, plan.baseline
+    if table is None or baseline is None or table.resident:
+        return None
+    return Batch(items=(Item(arm=baseline, name=f"{baseline.name}-{baselines + 1}"),))
 
 
 def different_first(arms: Sequence[Arm]) -> list[Arm]:

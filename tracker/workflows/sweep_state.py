@@ -45,7 +45,7 @@ class SweepState:
     batches: int = 0
     """Batches begun, over all calls."""
     baselines: int = 0
-    """Baselines started and measured by themselves, over all calls."""
+    """Baselines that were started by themselves, over all calls; the next one is named with the number after."""
     start_s: float | None = None
     """Seconds that the slowest batch took to start."""
 

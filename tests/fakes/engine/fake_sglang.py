@@ -10,7 +10,8 @@ chosen by variables:
     FAKE_MODE         what an answer does wrong: refuse, reset, http500, malformed, half_char, wrong_usage, abort,
                       slow, crash, hang, garbage (no HTTP), no_meta (no counts), short (half of what was asked),
                       streams only: cut (without its end), malformed_middle, half_char_middle, error_middle, after_done,
-                      foreign (somebody else's tokens counted); comma-separated `mode:every` for every n-th request;
+                      foreign (somebody else's tokens counted); comma-separated `mode:every` for every n-th request,
+                      `mode:n+` for all from the n-th on;
                       a prompt that begins with `fail:MODE ` fails in this way alone
     FAKE_STEPS_FACTOR the server's own counter of verify steps is wrong by this factor
     FAKE_IGNORE_TERM  1: only SIGKILL ends it
@@ -187,7 +188,7 @@ class Fake:
         if text.startswith("fail:"):
             return text[5:].partition(" ")[0]
         for name, every in self.modes:
-            if self.requests % int(every or 1) == 0:
+            if self.requests >= int(every[:-1]) if every.endswith("+") else self.requests % int(every or 1) == 0:
                 return name
         return None
 
