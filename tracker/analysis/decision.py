@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tracker.analysis.break_even import spread_of
 from tracker.analysis.posterior import Posterior
 from tracker.analysis.prefill import end_to_end_speedup
 from tracker.analysis.priors import DEFAULT_PRIORS, Priors
@@ -173,7 +174,7 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
         verdict=verdict,
         best=best,
         baseline=baseline,
-        speedup=None if verdict is None else _scaled(log_normal_draws(verdict.speedup, priors.draws, rng), factor),
+        speedup=None if verdict is None else _scaled(_speedup_draws(verdict, bar, priors, rng, seed), factor),
         accept_length=length,
         break_even=break_even,
         curve=curve,
@@ -189,6 +190,31 @@ def gather(analysis: CampaignAnalysis, *, priors: Priors = DEFAULT_PRIORS, seed:
         ),
         mix_factor=factor,
     )
+
+
+def _speedup_draws(
+    verdict: LoadVerdict, bar: BreakEven | None, priors: Priors, rng: np.random.Generator, seed: int
+) -> FloatArray | None:
+    """Return draws of today's speed-up that share the noise of the two servers with the draws of break-even.
+
+    A slow start of the candidate raises its break-even and lowers its speed-up, and one of the baseline does the
+    opposite: what is predicted from the one is compared with the other.
+    """
+    own = log_normal_draws(verdict.speedup, priors.draws, rng)
+    shared = 0.0 if bar is None else _shared(verdict, bar)
+    if own is None or bar is None or not shared or verdict.speedup.value is None:
+        return own
+    servers = np.log(break_even_draws(bar, priors.draws, seed) / bar.value)
+    logs = np.log(own / verdict.speedup.value)
+    logs = math.sqrt(1 - shared**2) * logs - shared * servers * (_log_sd(verdict.speedup) / spread_of(bar).sd)
+    return np.asarray(verdict.speedup.value * np.exp(logs), dtype=np.float64)
+
+
+def _shared(verdict: LoadVerdict, bar: BreakEven) -> float:
+    """Return the correlation of a break-even and a speed-up: both hold the servers, each has its own rounding."""
+    both = math.fsum(part.sd**2 for part in bar.parts if part.name != "rounding")
+    whole = math.fsum(part.sd**2 for part in bar.parts) * math.fsum(part.sd**2 for part in verdict.parts)
+    return min(1.0, both / math.sqrt(whole)) if whole > 0 and both > 0 else 0.0
 
 
 def _scaled(draws: FloatArray | None, factor: float) -> FloatArray | None:
@@ -236,10 +262,13 @@ def log_normal_draws(estimate: Estimate, count: int, rng: np.random.Generator) -
     score = rng.standard_normal(count)
     if estimate.value is None:
         return None
-    sd = 0.0
-    if estimate.low is not None and estimate.high is not None and math.isfinite(estimate.high):
-        sd = math.log(estimate.high / estimate.low) / 2 / Z80
-    return np.asarray(estimate.value * np.exp(sd * score), dtype=np.float64)
+    return np.asarray(estimate.value * np.exp(_log_sd(estimate) * score), dtype=np.float64)
+
+
+def _log_sd(estimate: Estimate) -> float:
+    if estimate.low is None or estimate.high is None or not math.isfinite(estimate.high):
+        return 0.0
+    return math.log(estimate.high / estimate.low) / 2 / Z80
 
 
 def _row(analysis: CampaignAnalysis, run_id: str | None, load: int | None) -> Point | None:
