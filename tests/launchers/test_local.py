@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -119,6 +121,114 @@ time.sleep(60)
     starter.wait()
 
     assert _gone(url)
+
+
+WORKER = (
+    "import os, pathlib, signal, sys, time\n"
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    "path = pathlib.Path(sys.argv[1])\n"
+    "path.with_suffix('.new').write_text(str(os.getpid()))\n"
+    "path.with_suffix('.new').rename(path)\n"
+    "time.sleep(600)\n"
+)
+# What mpirun, Ray and a shell's `setsid ... &` do; the worker of the last one has lost its parent.
+PARENT = f"""
+import os, subprocess, sys, time
+worker = (sys.executable, "-c", {WORKER!r})
+subprocess.Popen([*worker, "group"])
+subprocess.Popen([*worker, "session"], start_new_session=True)
+subprocess.run(["sh", "-c", 'setsid "$@" &', "sh", *worker, "daemon"])
+while not all(map(os.path.exists, ("group", "session", "daemon"))):
+    time.sleep(0.02)
+open("server", "w").write(str(os.getpid()))
+if sys.argv[1] == "crash":
+    os._exit(3)
+time.sleep(600)
+"""
+
+
+def _with_workers(folder: Path, how: str, *, launcher: str = "local") -> LocalServer:
+    """Start a server with workers in other groups, and return it once all are there."""
+    spec = LaunchSpec(
+        name="a", argv=(sys.executable, "-c", PARENT, how), folder=folder, log=folder / "a.log", grace_s=0.3,
+        template="env {argv}",
+    )  # fmt: skip
+    server = launchers()[launcher].start(spec)
+    assert isinstance(server, LocalServer)
+    _until(lambda: (folder / "server").exists())
+    return server
+
+
+def _until(condition: Callable[[], bool], within_s: float = 20) -> bool:
+    deadline = time.monotonic() + within_s
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return condition()
+
+
+def _alive(folder: Path, *names: str) -> set[str]:
+    alive = set()
+    for name in names or ("server", "group", "session", "daemon"):
+        with contextlib.suppress(OSError):
+            state = Path(f"/proc/{(folder / name).read_text()}/stat").read_bytes().rpartition(b")")[2].split()[0]
+            if state != b"Z":
+                alive.add(name)
+    return alive
+
+
+def _end_workers(folder: Path) -> None:
+    for name in _alive(folder):
+        os.kill(int((folder / name).read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("how", ["stop", "crash", "abandon"])
+def test_workers_in_groups_of_their_own_end_with_their_server(tmp_path: Path, how: str) -> None:
+    server = _with_workers(tmp_path, how)
+    try:
+        if how == "stop":
+            server.stop(0.3)
+        if how == "abandon":  # what the end of the starter's process does
+            os.close(server._pipe)
+            server._pipe = -1
+
+        assert _until(lambda: server.exit_code() is not None)
+        assert _until(lambda: not _alive(tmp_path), within_s=2)
+        assert server.exit_code() == (3 if how == "crash" else -signal.SIGTERM)
+    finally:
+        server.stop(0.1)
+        _end_workers(tmp_path)
+
+
+def test_what_a_template_leaves_in_the_background_stays_as_later_servers_may_use_it(tmp_path: Path) -> None:
+    server = _with_workers(tmp_path, "stop", launcher="template")
+    try:
+        server.stop(0.3)
+
+        assert _alive(tmp_path) == {"session", "daemon"}
+    finally:
+        _end_workers(tmp_path)
+
+
+def test_a_server_does_not_outlive_its_guard(tmp_path: Path) -> None:
+    server = _with_workers(tmp_path, "guard")
+    try:
+        server._process.kill()
+
+        assert _until(lambda: "server" not in _alive(tmp_path))
+    finally:
+        server.stop(0.1)
+        _end_workers(tmp_path)
+
+
+def test_orphans_that_end_by_themselves_are_let_go(tmp_path: Path) -> None:
+    script = "import subprocess, sys, time; subprocess.run(['sh', '-c', 'sleep 0 & echo $! > gone']); time.sleep(600)"
+    spec = LaunchSpec(name="a", argv=(sys.executable, "-c", script), folder=tmp_path, log=tmp_path / "a.log")
+    server = LAUNCHER.start(spec)
+    try:
+        assert _until(lambda: (tmp_path / "gone").exists() and bool((tmp_path / "gone").read_text()))
+        assert _until(lambda: not Path(f"/proc/{(tmp_path / 'gone').read_text().strip()}").exists())
+    finally:
+        server.stop(0.1)
 
 
 @pytest.mark.parametrize(

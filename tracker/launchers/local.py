@@ -61,8 +61,8 @@ class LocalServer:
             self._process.wait()
 
 
-def start_guarded(spec: LaunchSpec, argv: tuple[str, ...]) -> LocalServer:
-    """Start `argv` under a guard and return it.
+def start_guarded(spec: LaunchSpec, argv: tuple[str, ...], *, whole_tree: bool = True) -> LocalServer:
+    """Start `argv` under a guard and return it; without `whole_tree` only its process group ends with it.
 
     The guard is a session of its own, so that Ctrl-C in the terminal reaches this program alone, which then ends its
     servers in order.
@@ -70,11 +70,12 @@ def start_guarded(spec: LaunchSpec, argv: tuple[str, ...]) -> LocalServer:
     Raises:
         ServerError: As for `Launcher.start`.
     """
+    ends = "all" if whole_tree else "group"
     read_end, write_end = os.pipe()
     try:
         with spec.log.open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-S", "-E", str(_GUARD), str(read_end), str(spec.grace_s), *argv],
+                [sys.executable, "-S", "-E", str(_GUARD), str(read_end), str(spec.grace_s), ends, *argv],
                 env={**os.environ, **spec.environment},
                 cwd=spec.folder,
                 stdin=subprocess.DEVNULL,

@@ -35,7 +35,8 @@ class Template:
             UsageError: There is no template, or it has no place for the command.
             ServerError: As for `Launcher.start`.
         """
-        return start_guarded(spec, expand(spec))
+        # The first ssh may leave a connection in the background (ControlPersist) that later ones share.
+        return start_guarded(spec, expand(spec), whole_tree=False)
 
 
 def expand(spec: LaunchSpec) -> tuple[str, ...]:
