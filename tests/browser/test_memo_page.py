@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -14,18 +15,32 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.report.examples import MEMOS
-from tracker.report import compose, entry_from, render_index, render_json
+from tests.report.founding import context, founding
+from tests.report.founding_options import founding_decision
+from tracker.report import build, compose, entry_from, render_html, render_index, render_json
 
 pytestmark = pytest.mark.browser
 
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 NARROW = {"width": 360, "height": 740}
+NARROWEST = {"width": 320, "height": 640}  # also a desktop page at four times its size
 # Texts of charts that leave the page to the left or right.
 OUTSIDE = """Array.from(document.querySelectorAll('svg.c text'))
     .map(t => [t.textContent, t.getBoundingClientRect()])
     .filter(([, r]) => r.left < -0.5 || r.right > document.documentElement.clientWidth + 0.5)
     .map(([text]) => text)"""
+
+# Texts of one chart that lie over each other.
+OVER = """Array.from(document.querySelectorAll('svg.c')).flatMap(chart => {
+    const texts = Array.from(chart.querySelectorAll('text')).map(t => [t.textContent, t.getBoundingClientRect()])
+        .filter(([, r]) => r.width);
+    return texts.flatMap(([one, a], i) => texts.slice(i + 1)
+        .filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1.5
+            && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4)
+        .map(([other]) => [one, other]));
+})"""
+UNFOLD = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
 
 
 @contextmanager
@@ -53,12 +68,31 @@ def opened(chromium: Browser, path: Path, size: dict[str, int], **options: objec
 @pytest.mark.parametrize("name", sorted(MEMOS))
 def test_page_is_quiet_and_never_scrolls_sideways(chromium: Browser, pages: Path, name: str) -> None:
     with opened(chromium, pages / name / "memo.html", DESKTOP) as (page, trouble):
-        for size in (DESKTOP, PHONE, NARROW):
+        page.evaluate(UNFOLD)
+        for size in (DESKTOP, PHONE, NARROW, NARROWEST):
             page.set_viewport_size(size)  # type: ignore[arg-type]
             assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
             assert page.evaluate(OUTSIDE) == []
+            assert page.evaluate(OVER) == []
 
         assert trouble == []
+
+
+def test_names_without_a_space_do_not_widen_the_page(chromium: Browser, tmp_path: Path) -> None:
+    source = founding()
+    points = tuple(
+        dataclasses.replace(point, name="n" * 200, drafter="drafter" * 20 if index > 2 else point.drafter)
+        for index, point in enumerate(source.points)
+    )
+    view = build(dataclasses.replace(source, points=points), founding_decision(), context())
+    (tmp_path / "memo.html").write_text(render_html(view), encoding="utf-8")
+
+    with opened(chromium, tmp_path / "memo.html", DESKTOP) as (page, _):
+        page.evaluate(UNFOLD)
+        for size in (DESKTOP, PHONE, NARROWEST):
+            page.set_viewport_size(size)  # type: ignore[arg-type]
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+            assert page.evaluate(OVER) == []
 
 
 @pytest.mark.parametrize("name", ["detailed", "targets", "simulated"])
@@ -70,7 +104,7 @@ def test_what_is_folded_opens_by_keyboard_and_fits_a_phone(chromium: Browser, pa
         page.keyboard.press("Enter")
         assert first.evaluate("fold => fold.open") is True
 
-        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+        page.evaluate(UNFOLD)
         for size in (NARROW, PHONE, DESKTOP):
             page.set_viewport_size(size)  # type: ignore[arg-type]
             assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
@@ -185,6 +219,17 @@ def test_explorer_draws_filters_and_sorts_offline(chromium: Browser, pages: Path
         assert speeds == sorted(speeds)
         assert trouble == []
         assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+
+
+@pytest.mark.parametrize("name", ["founding", "h200"])
+def test_explorer_cuts_no_title_of_an_axis_on_a_phone(chromium: Browser, pages: Path, name: str) -> None:
+    cut = """Array.from(document.querySelectorAll('.plot .xtitle, .plot .ytick text'))
+        .map(t => [t.textContent, t.getBoundingClientRect()])
+        .filter(([, r]) => r.left < 0 || r.right > document.documentElement.clientWidth).map(([text]) => text)"""
+    with opened(chromium, pages / name / "explore.html", PHONE) as (page, _):
+        page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
+        assert page.locator(".plot .xtitle").count() > 0
+        assert page.evaluate(cut) == []
 
 
 def test_explorer_shows_values_on_hover_and_zooms_into_a_dragged_box(chromium: Browser, pages: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_plain_server_at_another_load_than_the_drafter_is_no_baseline_and_is_n
 
     assert "No verdict: run the baseline first" in text
     assert "1 drafter run, no usable plain run on the same hardware, build and load." in text
-    assert "The plain server was measured at 1 stream alone. One more baseline run is enough." in text
+    assert "The plain server was measured only at 1 stream. One more baseline run is enough." in text
 
 
 @pytest.mark.parametrize("wanted", [1, 8, 32])

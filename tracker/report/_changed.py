@@ -64,7 +64,8 @@ def _first(reading: Reading) -> Section:
         "rank, and forecasts that came true or did not."
     )
     shown = number(str(count), count, "runs in the comparison group", runs, kind="measured")
-    start: list[Part] = ["All ", shown, " runs are new."] if count > 1 else ["The only run is new."]
+    few = {1: "The only run is new.", 2: "Both runs are new."}
+    start: list[Part] = [few[count]] if count in few else ["All ", shown, " runs are new."]
     if not runs or not all(point.is_news for point in reading.analysis.points):
         start = ["No memo was made before."]
     return Section(

@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tracker.analysis.results import Point
+from tracker.analysis.results import CampaignAnalysis, Point
 from tracker.report import format as fmt
 from tracker.report import numbers as num
-from tracker.report.reading import Reading, paired
+from tracker.report.reading import Reading, in_noise, paired
 from tracker.report.spans import Part, Rich, Span, capital, code, label, number, quote, rich
 from tracker.report.view_parts import Cell, RowHead, RowRole, TableRow, TableView
 
 CODE = re.compile(r"^[A-Z][A-Z0-9_]+: ")
 _FLAG = re.compile(r"(--[a-z][a-z0-9-]*)")
+_LOADS = re.compile(r"(?:^|, )\d[\d,]*(?:, \d[\d,]*)*(?: and \d[\d,]*)? streams?(?=,|$)")
 _LENGTH = "1 + accepted drafts / verify steps"
 _STEP = "busy time / verify steps"
 
@@ -30,19 +31,26 @@ def evidence_tables(reading: Reading) -> Iterator[TableView]:
 def _table(reading: Reading, load: int | None, *, alone: bool) -> TableView:
     points = [point for point in reading.analysis.points if point.concurrency == load]
     baseline = _baseline(reading, load)
-    caption = rich("Every run, worst included") if alone else rich("Every run at ", _streams(load))
+    what = every(reading.analysis)
+    caption = rich(f"{what}, worst included") if alone else rich(f"{what} at ", _streams(load))
     against = "against baseline"
     if baseline is not None and baseline.throughput_tok_s.value is not None:
         against = f"against {fmt.throughput(baseline.throughput_tok_s.value)}"
     return TableView(
         key=f"evidence-{'all' if load is None else load}",
         caption=caption,
-        conditions=_conditions(reading, points, scoped=alone or load == reading.load),
+        conditions=_conditions(reading, points, scoped=alone or load == reading.load, alone=alone),
         head="Configuration",
         columns=("tok/s", against, "accept length", "step, ms", "break-even", "still needs", "run"),
         rows=tuple(_row(reading, point, baseline, _decimals(points)) for point in points),
         run_column=6,
     )
+
+
+def every(analysis: CampaignAnalysis) -> str:
+    """Return what the tables hold: of a campaign of very many runs each kind, which must not be read as every run."""
+    thinned = any(note.topic.lower() == "runs left aside" for note in analysis.data_quality)
+    return "Every kind of run" if thinned else "Every run"
 
 
 def _baseline(reading: Reading, load: int | None) -> Point | None:
@@ -58,8 +66,10 @@ def _streams(load: int | None) -> Rich:
     )
 
 
-def _conditions(reading: Reading, points: Sequence[Point], *, scoped: bool) -> Rich:
+def _conditions(reading: Reading, points: Sequence[Point], *, scoped: bool, alone: bool) -> Rich:
     scope = reading.analysis.verdict.scope if scoped else ""
+    if not alone:
+        scope = _LOADS.sub("", scope).strip(", ")  # the caption names the one load of this table
     parts: list[Part] = [quote(capital(scope), "verdict.scope"), "." if scope else ""]
     small = []
     if any(point.break_even or point.accept_length.low or point.step_time_ms.low for point in points):
@@ -196,7 +206,7 @@ def _needs_cell(point: Point) -> Cell:
         return Cell(text=Rich())
     if point.needs_fraction is not None and point.needs_fraction <= 0:
         shown = Span(text="clears it")
-    small: list[Rich] = []
+    small: list[Rich] = [rich("inside the noise")] if in_noise(point) else []
     if point.reachable is False and point.configuration.num_steps is not None:
         most = point.configuration.num_steps + 1
         small.append(rich("out of reach, at most ", number(str(most), most, "num_steps + 1", [point.run_id])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,6 +55,16 @@ def _plain(text: str) -> str:
     return html.escape(text, quote=False)
 
 
+def _place(text: str) -> str:
+    """Return the name of a place on an axis: whole, for plotly draws equal names as one, and in lines for a phone."""
+    return "<br>".join(_plain(line) for line in textwrap.wrap(text, 28, break_on_hyphens=False)) or _plain(text)
+
+
+def _title(text: str | None) -> dict[str, Any]:
+    """Return an axis title that fits beside a phone's plot: what the lines mean stands beneath it."""
+    return {"text": (text or "").replace("; ", "<br>"), "font": {"size": 12}}
+
+
 def _figure(
     traces: Sequence[Any],
     *,
@@ -69,9 +80,9 @@ def _figure(
     whole = go.Layout(
         height=height,
         margin={"l": 10, "r": 10, "t": 10, "b": 40},
-        xaxis={"title": x_title, "automargin": True, **(xaxis or {})},
-        yaxis={"title": y_title, "automargin": True},
-        legend={"orientation": "h", "y": -0.2},
+        xaxis={"automargin": True, **(xaxis or {}), "title": _title((xaxis or {}).get("title", x_title))},
+        yaxis={"title": _title(y_title), "automargin": True},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         colorway=list(_WAY),
         **layout,
     )
@@ -99,7 +110,7 @@ def _throughput(data: ThroughputData) -> dict[str, Any]:
     rows = [(group.title or "", row) for group in data.groups for row in group.rows][::-1]
     bars = go.Bar(
         orientation="h",
-        y=[_plain(f"{row.label}  {title}") for title, row in rows],
+        y=[_place(f"{row.label}  {title}") for title, row in rows],
         x=[row.value for _, row in rows],
         marker={"color": [BLUE if row.filled else GREY for _, row in rows]},
         error_x=_errors([(row.value, row.low, row.high) for _, row in rows]),
@@ -107,14 +118,14 @@ def _throughput(data: ThroughputData) -> dict[str, Any]:
         hovertemplate="%{y}: %{x:.1f} tok/s, %{customdata} against the baseline<extra></extra>",
     )
     shapes = _line_at(data.baseline)
-    return _figure([bars], height=90 + 34 * len(rows), x_title="output tok/s; line: baseline", shapes=shapes)
+    return _figure([bars], height=90 + 40 * len(rows), x_title="output tok/s; line: baseline", shapes=shapes)
 
 
 def _gap(data: GapData) -> dict[str, Any]:
     import plotly.graph_objects as go
 
     rows = [(group.title or "", row) for group in data.groups for row in group.rows][::-1]
-    names = [_plain(f"{row.label}  {title}") for title, row in rows]
+    names = [_place(f"{row.label}  {title}") for title, row in rows]
     yields = go.Scatter(
         name="yields",
         mode="markers",
@@ -135,7 +146,7 @@ def _gap(data: GapData) -> dict[str, Any]:
     )
     top = max(max(row.must, row.yields or 0.0, row.high or 0.0) for _, row in rows)
     axis = {"title": "tokens per step; 1 = no draft token accepted", "range": [0.95, top + 0.3]}
-    return _figure([yields, must], height=110 + 34 * len(rows), x_title="tokens per step", xaxis=axis)
+    return _figure([yields, must], height=110 + 40 * len(rows), x_title="tokens per step", xaxis=axis)
 
 
 def _step_time(data: StepTimeData) -> dict[str, Any]:
@@ -146,7 +157,7 @@ def _step_time(data: StepTimeData) -> dict[str, Any]:
         orientation="v",
         x=[*names, "One speculative step"],
         y=[*(part.length_ms for part in data.parts), data.total_ms],
-        measure=[*("relative" for _ in data.parts), "total"],
+        measure=[*("relative" for _ in data.parts), "absolute"],
         text=[*(part.text.text for part in data.parts), data.total_text.text],
         hovertemplate="%{x}: %{text}<extra></extra>",
         connector={"line": {"color": GREY}},
@@ -166,7 +177,7 @@ def _dot_rows(data: DotRowsData) -> dict[str, Any]:
     rows = data.rows[::-1]
     dots = go.Scatter(
         mode="markers",
-        y=[_plain(row.label) for row in rows],
+        y=[_place(row.label) for row in rows],
         x=[row.value for row in rows],
         error_x=_errors([(row.value, row.low, row.high) for row in rows]),
         marker={"color": BLUE, "size": 10},
@@ -182,7 +193,7 @@ def _scaling(data: ScalingData) -> dict[str, Any]:
         if level is not None:
             line = {"width": 2, "dash": dash}
             shapes.append({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": level, "y1": level, "line": line})
-    axis = {"type": "log", "title": "training samples; solid line: break-even, dashed line: ceiling"}
+    axis = {"type": "log", "title": "training samples; solid line: break-even; dashed line: ceiling"}
     traces = [*_fan_traces(data), *_size_traces(data)]
     return _figure(traces, height=440, x_title="", y_title="tokens per step", xaxis=axis, shapes=shapes)
 
@@ -260,14 +271,14 @@ def _options(data: OptionsData) -> dict[str, Any]:
     rows = data.rows[::-1]
     dots = go.Scatter(
         mode="markers",
-        y=[_plain(f"{row.letter}  {row.label}") for row in rows],
+        y=[_place(f"{row.letter}  {row.label}") for row in rows],
         x=[row.mean for row in rows],
         error_x=_errors([(row.mean, row.low, row.high) for row in rows]),
         marker={"color": BLUE, "size": 10, "symbol": ["circle" if row.known else "circle-open" for row in rows]},
         customdata=["not known" if row.cost is None else f"{row.cost:,.1f}" for row in rows],
         hovertemplate="%{y}: %{x:,.0f} GPU-hours, cost %{customdata}<extra></extra>",
     )
-    return _figure([dots], height=90 + 30 * len(rows), x_title="net value, GPU-hours", shapes=_line_at(0.0))
+    return _figure([dots], height=90 + 40 * len(rows), x_title="net value, GPU-hours", shapes=_line_at(0.0))
 
 
 def _load(data: LoadData) -> dict[str, Any]:
@@ -336,10 +347,10 @@ def _spread(data: SpreadData) -> dict[str, Any]:
     rows = [(group.title, row) for group in data.groups for row in group.rows][::-1]
     bars = go.Bar(
         orientation="h",
-        y=[_plain(f"{row.label}  {title}") for title, row in rows],
+        y=[_place(f"{row.label}  {title}") for title, row in rows],
         x=[100 * row.sd for _, row in rows],
         marker={"color": [GREY if row.assumed else ORANGE if row.largest else BLUE for _, row in rows]},
         customdata=["assumed" if row.assumed else "from these runs" for _, row in rows],
         hovertemplate="%{y}: %{x:.2f} %, %{customdata}<extra></extra>",
     )
-    return _figure([bars], height=90 + 34 * len(rows), x_title="relative standard deviation, %; grey: assumed")
+    return _figure([bars], height=90 + 40 * len(rows), x_title="relative standard deviation, %; grey: assumed")

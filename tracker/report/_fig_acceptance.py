@@ -208,6 +208,11 @@ def _category_answer(dots: list[DotRow], bar: BreakEven | None, runs: tuple[str,
     name = label(weakest.label)
     if bar is None:
         return rich("The weakest, ", name, ", yields ", weakest.text, " tokens a step.")
+    if bar.value < weakest.value <= bar.high:
+        return rich(
+            *("Not for certain: the weakest, ", name, ", yields ", weakest.text, ", and the bar of "),
+            *(num.bar(bar, runs), " may lie as high as ", _bar_end(bar, runs), "."),
+        )
     if weakest.value > bar.value:
         return rich(
             "No: even the weakest, ", name, ", yields ", weakest.text, " where ", num.bar(bar, runs), " is enough."
@@ -220,6 +225,11 @@ def _category_answer(dots: list[DotRow], bar: BreakEven | None, runs: tuple[str,
     return rich(
         "Yes: ", count, f" {verb} less than ", num.bar(bar, runs), "; the weakest is ", name, ", ", weakest.text, "."
     )
+
+
+def _bar_end(bar: BreakEven, runs: tuple[str, ...]) -> Span:
+    formula = "80 % interval of step_time_spec / step_time_base, upper end"
+    return number(fmt.fixed(bar.high, 2), bar.high, formula, runs, unit="tokens/step")
 
 
 def _dots_description(data: DotRowsData) -> Rich:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from tracker.analysis.results import Point
 from tracker.report import format as fmt
 from tracker.report import numbers as num
-from tracker.report._section_evidence import MAX_BARS, chart_label
+from tracker.report._section_evidence import MAX_BARS, beyond_noise, chart_label
 from tracker.report.figures import GapData, GapGroup, GapRow
-from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, Span, known, label, number, rich
+from tracker.report.reading import Reading, in_noise
+from tracker.report.spans import Part, Rich, Span, join, known, label, number, rich
 from tracker.report.view_parts import FigureView, Key
 
 OUT_OF_SIGHT = 0.5  # a configuration that needs half as much again is out of sight of its bar
@@ -55,6 +55,7 @@ def _row(reading: Reading, point: Point) -> GapRow:
         ceiling_steps=steps,
         ceiling_assumed=assumed,
         best=reading.best is not None and point.run_id == reading.best.run_id,
+        in_noise=in_noise(point),
     )
 
 
@@ -94,16 +95,17 @@ def _answer(reading: Reading, points: Sequence[Point]) -> Rich:
     clear = [run for run, value in needs.items() if value <= 0]
     if clear:
         count = number(str(len(clear)), len(clear), "rows with accept_length above break_even", clear)
+        noise = beyond_noise([point for point in points if point.run_id in clear])
         if len(needs) == 1:
-            return rich("The only one yields more tokens a step than it must.")
+            return rich("The only one yields more tokens a step than it must", noise, ".")
         total = number(str(len(needs)), len(needs), "rows with a break-even", needs)
         return rich(
             count,
             " of ",
             total,
-            " yield more tokens a step than they must."
-            if len(clear) > 1
-            else " yields more tokens a step than it must.",
+            " yield more tokens a step than they must" if len(clear) > 1 else " yields more tokens a step than it must",
+            noise,
+            ".",
         )
     graph = [p for p in points if p.configuration.cuda_graph is True and p.run_id in needs]
     plain = [p for p in points if p.configuration.cuda_graph is False and p.run_id in needs]
@@ -134,9 +136,12 @@ def _keys(rows: Sequence[GapRow]) -> tuple[Key, ...]:
 
 
 def _drawn(rows: Sequence[GapRow]) -> Rich:
+    parts: list[Part] = []
     if any(row.ceiling_assumed for row in rows):
-        return rich("Hatched where the step count was not recorded and the bar would be out of reach.")
-    return Rich()
+        parts.append("Hatched where the step count was not recorded and the bar would be out of reach.")
+    if any(row.in_noise for row in rows):
+        parts.append("Distances in grey are inside the noise.")
+    return join(parts, " ")
 
 
 def _source(reading: Reading, points: Sequence[Point]) -> Rich:

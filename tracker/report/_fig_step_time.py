@@ -23,14 +23,15 @@ def step_time_figure(reading: Reading) -> FigureView | None:
     if parts is None:
         return None
     data = _data(reading, fit, parts)
+    left = _unexplained(fit, parts)
     return FigureView(
         key="step-time",
         question="Where does the time of a step go?",
         answer=_answer(parts),
         data=data,
-        source=_source(reading, fit),
+        source=_source(reading, fit, left),
         title="Where the time of one speculative step goes",
-        description=_description(data),
+        description=_description(data, whole=left is None),
     )
 
 
@@ -149,7 +150,7 @@ def _answer(parts: tuple[StepPart, ...]) -> Rich:
     )
 
 
-def _source(reading: Reading, fit: StepTimeFit) -> Rich:
+def _source(reading: Reading, fit: StepTimeFit, left: Rich | None) -> Rich:
     point = next((p for p in reading.contenders if p.configuration == known(fit.example)), None)
     parts: list[Part] = []
     if point is not None:
@@ -161,7 +162,23 @@ def _source(reading: Reading, fit: StepTimeFit) -> Rich:
         parts += [" ", _assumption(fit)]
     if fit.cure:
         parts += [" ", sentence(quote(_capital(fit.cure), "step_time.cure", fit.run_ids))]
+    if left is not None:
+        parts += [" ", left]
     return rich(*parts)
+
+
+def _unexplained(fit: StepTimeFit, parts: tuple[StepPart, ...]) -> Rich | None:
+    """Return by how much the parts miss the measured step; None where the difference is not visible."""
+    decimals = num.step_decimals(known(fit.example_step_ms))
+    total = sum(part.length_ms for part in parts)
+    missed = known(fit.example_step_ms) - total
+    if abs(missed) < 2 * 10.0**-decimals:
+        return None
+    formula = "step time of the example - sum of its parts in the fit"
+    size = _ms(abs(missed), formula, fit.run_ids, decimals=decimals)
+    together = _ms(total, "sum of the parts in the fit", fit.run_ids, decimals=decimals)
+    side = "less" if missed < 0 else "more"
+    return rich("The parts add up to ", together, ": this server took ", size, f" {side} than they say.")
 
 
 def _assumption(fit: StepTimeFit) -> Rich:
@@ -184,14 +201,14 @@ def _assumption(fit: StepTimeFit) -> Rich:
     return rich(*parts, ".")
 
 
-def _description(data: StepTimeData) -> Rich:
+def _description(data: StepTimeData, *, whole: bool) -> Rich:
     pieces: list[Part] = []
     for part in data.parts:
         pieces += [quote(part.label, "step_time"), " ", part.text]
         if part.range_text is not None:
             pieces += [", 80 % interval ", part.range_text]
         pieces.append("; ")
-    pieces += ["together ", data.total_text, ". "]
+    pieces += ["together " if whole else "the whole step, as measured, ", data.total_text, ". "]
     if data.allowed_text:
         pieces += [Rich(spans=data.allowed_text), ": ", Rich(spans=data.excess_text), "."]
     return rich(*pieces)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from tracker.report import format as fmt
 from tracker.report.reading import Reading
-from tracker.report.spans import Part, Rich, known, listing, number, quote, rich, sentence
+from tracker.report.spans import Part, Rich, capital, known, listing, number, quote, rich, sentence
+
+_SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z0-9])")
 
 
 def least_certain(reading: Reading) -> list[Rich]:
@@ -15,15 +18,19 @@ def least_certain(reading: Reading) -> list[Rich]:
         text = candidate(reading)
         if text:
             return text
-    note = reading.analysis.verdict.population_note
-    if note:
-        return [sentence(quote(note, "verdict.population_note"))]
-    return [rich("Whether other prompts behave like the measured ones: "), scope(reading)]
+    others = rich("Whether other prompts behave like the measured ones.")
+    return [others, *(_population(reading) or [scope(reading)])]
+
+
+def _population(reading: Reading) -> list[Rich]:
+    """Return what the measured prompts say of others, a sentence each; empty where nothing is known of it."""
+    note = reading.analysis.verdict.population_note or ""
+    return [sentence(quote(part, "verdict.population_note")) for part in _SENTENCE.split(note) if part]
 
 
 def scope(reading: Reading) -> Rich:
     """Return what the verdict holds for."""
-    return sentence(rich("the verdict holds for ", quote(reading.analysis.verdict.scope, "verdict.scope")))
+    return sentence(rich("The verdict holds for ", quote(reading.analysis.verdict.scope, "verdict.scope")))
 
 
 def _no_pair(reading: Reading) -> list[Rich]:
@@ -93,14 +100,13 @@ def crossing(reading: Reading) -> tuple[int, int] | None:
 def _resolution(reading: Reading) -> list[Rich]:
     if reading.state != "undecided":
         return []
-    note = reading.analysis.verdict.population_note
     if reading.verdict is None or reading.verdict.speedup.value is None:
         return [rich("The load that decides: no drafter was compared with a plain server there.")]
     if reading.level:
         text = rich("Whether other prompts or loads behave like the measured ones.")
-        return [text, sentence(quote(note, "verdict.population_note"))] if note else [text, scope(reading)]
+        return [text, *(_population(reading) or [scope(reading)])]
     text = rich("Which side of 1.0 the speed-up is on: the noise of these runs is larger than the difference.")
-    return [text, sentence(quote(note, "verdict.population_note"))] if note else [text]
+    return [text, *_population(reading)]
 
 
 def _data(reading: Reading) -> list[Rich]:
@@ -108,7 +114,9 @@ def _data(reading: Reading) -> list[Rich]:
     if scaling.status == "refused":
         if not scaling.points or not scaling.reason:
             return []
-        return [rich("How far more data helps. The forecast is withheld: "), *_reason(scaling.reason)]
+        # Two sentences: a reason too long for the brief is left out whole, and what stays still ends in a full stop.
+        reason = sentence(quote(capital(scaling.reason), "scaling.reason"))
+        return [rich("How far more data helps: the forecast is withheld."), reason]
     needed = scaling.samples_to_break_even
     if needed is None:
         return []
@@ -136,7 +144,3 @@ def _samples(value: float | None, end: str, limit: int) -> Part:
             number(fmt.samples_long(limit), limit, "scaling.samples_to_break_even.max_samples", kind="assumed"),
         )
     return number(fmt.samples_long(value), value, f"scaling.samples_to_break_even.{end}", unit="samples")
-
-
-def _reason(reason: str) -> list[Rich]:
-    return [sentence(quote(reason, "scaling.reason"))]

@@ -9,7 +9,7 @@ from tracker.report._evidence_table import evidence_tables
 from tracker.report._fig_gap import gap_figure
 from tracker.report._section_bar import bar_figure
 from tracker.report._section_options import horizon_caption, options_table
-from tracker.report._verdict_text import WORDS, headline
+from tracker.report._verdict_text import WORDS, headline, load_words
 from tracker.report.reading import Reading
 from tracker.report.spans import Part, Rich, capital, known, number, quote, rich, sentence
 from tracker.report.view import MailView
@@ -72,10 +72,16 @@ def _evidence(reading: Reading) -> TableView | None:
         if row.role != "excluded"
     )
     left = len(rows) - MAX_EVIDENCE_ROWS
+    at: Part = rich(" at ", load_words(reading.load)) if len(reading.loads) > 1 else ""
+    caption = full.caption
+    if left > 0:
+        caption = rich("The fastest runs", at)
+    elif len(rows) < len(full.rows):
+        caption = rich("Every run that counts", at)
     more: Part = "" if left <= 0 else f" The best {MAX_EVIDENCE_ROWS} rows; the others are in the attached memo."
     return TableView(
         key="mail-evidence",
-        caption=full.caption,
+        caption=caption,
         conditions=rich(
             "Acceptance was set, so only the baseline has a speed; break-even is what a drafter must yield."
             if bars

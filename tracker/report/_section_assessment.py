@@ -56,7 +56,9 @@ def _heading(reading: Reading) -> Rich:
     step = reading.analysis.step_time
     value = best.accept_length.value
     if value is not None and value > best.break_even.value:
-        return rich("The bar is ", bar, " tokens a step, and ", label(reading.names.row(best)), " clears it")
+        undecided = reading.verdict is not None and reading.verdict.status == "undecided"
+        how = "is level with it" if reading.level else "is too close to it to tell" if undecided else "clears it"
+        return rich("The bar is ", bar, " tokens a step, and ", label(reading.names.row(best)), f" {how}")
     parts = {
         "overhead": step.fixed_ms.value or 0.0,
         "verification": (step.per_verified_token_ms.value or 0.0) * ((best.configuration.num_draft_tokens or 1) - 1),

@@ -11,8 +11,8 @@ from tracker.report._evidence_table import evidence_tables
 from tracker.report._resolution import resolution
 from tracker.report._section_loads import compared
 from tracker.report.figures import BarGroup, BarRow, ThroughputData
-from tracker.report.naming import configuration_words, short_words
-from tracker.report.reading import Reading
+from tracker.report.naming import configuration_words
+from tracker.report.reading import Reading, in_noise
 from tracker.report.spans import Part, Rich, Span, capital, known, number, quote, rich, sentence
 from tracker.report.view_parts import Block, FigureView, Folded, Key, Paragraph, Section, TableView
 
@@ -71,6 +71,8 @@ def _heading(reading: Reading) -> Rich:
         return rich("What was measured, without a baseline to compare with")
     if reading.state == "no_drafter":
         return rich("Step times with acceptance set by hand, and the baseline")
+    if not rows and any(point.configuration.speculative for point in reading.at_load):
+        return rich("Only the baseline counts: what ran with the drafter is excluded")
     if not rows:
         return rich("Only the baseline was measured")
     beating = [point for point in rows if (point.speedup.value or 0.0) > 1.0]
@@ -81,13 +83,26 @@ def _heading(reading: Reading) -> Rich:
     runs = tuple(point.run_id for point in rows)
     count = number(str(len(beating)), len(beating), "contenders with speedup above 1", runs)
     total = number(str(len(rows)), len(rows), "contenders that count", runs)
-    open_end = (
-        ", by less than the noise" if reading.verdict is not None and reading.verdict.status == "undecided" else ""
-    )
+    open_end: Part = beyond_noise(beating)
+    if reading.verdict is not None and reading.verdict.status == "undecided":
+        open_end = ", by less than the noise"
     if len(rows) == 1:
-        return rich("The only configuration runs above ", num.tok_s(base), f" tok/s{at}{open_end}")
+        return rich("The only configuration runs above ", num.tok_s(base), f" tok/s{at}", open_end)
     verb = "runs" if len(beating) == 1 else "run"
-    return rich(count, " of ", total, f" configurations {verb} above ", num.tok_s(base), f" tok/s{at}{open_end}")
+    return rich(count, " of ", total, f" configurations {verb} above ", num.tok_s(base), f" tok/s{at}", open_end)
+
+
+def beyond_noise(rows: Sequence[Point]) -> Rich:
+    """Return how many of several leads exceed the noise: `, 3 of them by more than the noise`; empty where all do."""
+    beyond = [point.run_id for point in rows if not in_noise(point)]
+    if len(beyond) == len(rows):
+        return Rich()
+    if len(rows) == 1:
+        return rich(", by less than the noise")
+    if not beyond:
+        return rich(", all by less than the noise")
+    count = number(str(len(beyond)), len(beyond), "rows whose interval of the speed-up lies above 1", beyond)
+    return rich(", ", count, " of them by more than the noise")
 
 
 def _at(reading: Reading) -> str:
@@ -164,7 +179,7 @@ def chart_label(reading: Reading, point: Point) -> str:
     if reading.names.graph_varies:
         full = configuration_words(point.configuration, graph=True)
         words = words.replace(full, configuration_words(point.configuration, graph=False))
-    return short_words(capital(words))
+    return capital(words)
 
 
 def _bar(reading: Reading, point: Point, *, filled: bool) -> BarRow:

@@ -8,7 +8,7 @@ from tracker.analysis.results import LoadVerdict, Point
 from tracker.report import numbers as num
 from tracker.report._least_certain import crossing
 from tracker.report._resolution import resolution
-from tracker.report._verdict_text import WORDS, load_words, runs_of
+from tracker.report._verdict_text import WORDS, load_list, load_words, runs_of
 from tracker.report.figures import LoadData, LoadPoint, LoadSeries
 from tracker.report.naming import short_words
 from tracker.report.reading import Reading
@@ -117,7 +117,12 @@ def _answer(reading: Reading) -> Rich:
         return rich("It pays up to ", load_words(faster[-1].concurrency), ", the highest load measured.")
     if lost and len(lost) == len(verdicts):
         return rich("It pays at none of the measured loads.")
-    return rich("The data decide at some loads only; see the table.")
+    unknown = [item.concurrency for item in verdicts if item.status == "undecided"]
+    shown = [item.concurrency for item in faster or lost]
+    if not shown:
+        return rich("The data decide at no load.")
+    start = "It pays at " if faster else "It does not pay at "
+    return rich(start, load_list(shown), "; at ", load_list(unknown), " the data do not decide.")
 
 
 def _count(item: LoadVerdict) -> Span:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tracker.analysis.results import OptionAssessment
 from tracker.domain.estimate import Estimate
 from tracker.report import format as fmt
@@ -10,7 +12,7 @@ from tracker.report._brief import drafter_pays
 from tracker.report._option_grounds import grounds, unvalued
 from tracker.report._prices import exceeds_price, option_cost, prices, worst_gpu_hours
 from tracker.report.figures import OptionRow, OptionsData
-from tracker.report.naming import rows_of, short_words
+from tracker.report.naming import rows_of
 from tracker.report.reading import Reading
 from tracker.report.spans import (
     Part,
@@ -141,7 +143,7 @@ def _option_row(reading: Reading, option: OptionAssessment) -> OptionRow:
     estimate = option.net_gpu_hours
     return OptionRow(
         letter=reading.letters[option.key],
-        label=short_words(option.title, 40),
+        label=option.title,
         mean=known(estimate.value),
         low=None if _exact(option) else estimate.low,
         high=None if _exact(option) else estimate.high,
@@ -158,7 +160,15 @@ def _answer(rows: tuple[OptionRow, ...]) -> Rich:
         return rich("None stays above zero across the 80 % interval.")
     verb = "stays" if len(leads) == 1 else "stay"
     only = "Only " if any(not row.lead and not row.known for row in rows) else ""
-    return rich(only, listing(leads), f" {verb} above zero across the 80 % interval.")
+    return rich(only, _letters([row.letter for row in rows], leads), f" {verb} above zero across the 80 % interval.")
+
+
+def _letters(order: Sequence[str], chosen: Sequence[str]) -> Rich:
+    """Return letters in words, four and more in a row as a range: `A to H`."""
+    places = [order.index(item) for item in chosen]
+    if len(chosen) > 3 and places[-1] - places[0] == len(chosen) - 1:
+        return rich(f"{chosen[0]} to {chosen[-1]}")
+    return listing(chosen)
 
 
 def _source(reading: Reading, rows: tuple[OptionRow, ...]) -> Rich:

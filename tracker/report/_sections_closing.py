@@ -111,6 +111,8 @@ def _change_heading(reading: Reading) -> Rich:
         return rich("The length of use decides which option leads")
     if prior:
         return rich("The ranking is sensitive to the assumed slope")
+    if not reading.decision.sensitivity and not reading.decision.horizons:
+        return rich("What these runs say of other prompts, and what they do not")
     return rich("The order of the options is stable under the assumptions tried")
 
 
@@ -291,7 +293,9 @@ def provenance(reading: Reading) -> Section:
         )
     count = len(rows)
     shown = number(str(count), count, "runs listed", tuple(names.shorts), kind="measured")
-    rest = ", the rest from the assumptions above" if reading.analysis.assumptions else ""
+    # A memo without news shows no assumptions: they stand in the memo before.
+    above = bool(reading.analysis.assumptions) and reading.state != "nothing_new"
+    rest = ", the rest from the assumptions above" if above else ""
     start: list[Part] = ["Measured numbers come from these ", shown, " runs", rest]
     if count == 1:
         start = ["Measured numbers come from this run", rest]

@@ -45,7 +45,7 @@ def state(reading: Reading) -> State:
         return State(key=reading.state, word=WORDS[reading.state], at=rich("no drafter was served"))
     if reading.state in ("faster", "slower", "undecided"):
         loads = [verdict.concurrency for verdict in reading.analysis.verdict.by_concurrency]
-        at = rich("at ", _load_list(loads))
+        at = rich("at ", load_list(loads))
     return State(key=reading.state, word="Level" if reading.level else WORDS[reading.state], at=at)
 
 
@@ -80,7 +80,7 @@ def _plain_server(reading: Reading) -> str:
     return "Go back to the plain server" if returns_production(reading) else "Stay on the plain server"
 
 
-def _load_list(loads: Sequence[int | None]) -> Rich:
+def load_list(loads: Sequence[int | None]) -> Rich:
     """Return `1 stream`, `8 and 32 streams`."""
     known = [load for load in loads if load is not None]
     if len(known) != len(loads) or not known:
@@ -101,9 +101,9 @@ def _faster_headline(reading: Reading) -> Rich:
     keep = reading.deployed is not None and reading.deployed == reading.best
     size = num.speedup_ratio(verdict.speedup, runs_of(verdict), mark="")
     loads = [item.concurrency for item in reading.analysis.verdict.by_concurrency]
-    at = rich(" at ", _load_list([verdict.concurrency])) if len(loads) == 1 else rich(" and more at no load")
+    at = rich(" at ", load_list([verdict.concurrency])) if len(loads) == 1 else rich(" and more at no load")
     if len(loads) > 1:
-        at = rich(" at ", _load_list([verdict.concurrency]), ", faster at every load")
+        at = rich(" at ", load_list([verdict.concurrency]), ", faster at every load")
     return rich("Keep the drafter: " if keep else "Deploy the drafter: ", size, " times as fast", at)
 
 
@@ -138,10 +138,10 @@ def _mixed_headline(reading: Reading) -> Rich:
     unknown = [item.concurrency for item in loads if item.status == "undecided"]
     open_end = rich("; at ", _bare(unknown), " the data do not decide") if unknown else Rich()
     if faster and slower:
-        return rich("Use the drafter at ", _load_list(faster), ", not at ", _bare(slower), open_end)
+        return rich("Use the drafter at ", load_list(faster), ", not at ", _bare(slower), open_end)
     if faster:
-        return rich("Use the drafter at ", _load_list(faster), open_end)
-    return rich(_plain_server(reading), ": the drafter is slower at ", _load_list(slower), open_end)
+        return rich("Use the drafter at ", load_list(faster), open_end)
+    return rich(_plain_server(reading), ": the drafter is slower at ", load_list(slower), open_end)
 
 
 def _bare(loads: Sequence[int | None]) -> Rich:
@@ -267,7 +267,7 @@ def _plain_runs(reading: Reading) -> Rich:
     void = next((point for point in plain if point.excluded_reason is not None), None)
     loads = sorted({point.concurrency for point in plain if point.excluded_reason is None and point.concurrency})
     if loads:
-        return rich("The plain server was measured at ", _load_list(loads), " alone. One more baseline run is enough.")
+        return rich("The plain server was measured only at ", load_list(loads), ". One more baseline run is enough.")
     if void is not None and void.excluded_reason is not None:
         reason = quote(void.excluded_reason, "evidence.excluded_reason", [void.run_id])
         return rich(label(void.name), " is left out: ", reason, ". One sound baseline run is enough.")

@@ -10,9 +10,10 @@ from markupsafe import Markup
 
 from tracker.analysis.results import Point
 from tracker.report import format as fmt
-from tracker.report._evidence_table import CODE
+from tracker.report._evidence_table import CODE, every
 from tracker.report._explore_figures import interactive
 from tracker.report.jinja import environment
+from tracker.report.naming import Names, name_runs
 from tracker.report.view import MemoView, RunRow
 from tracker.report.view_parts import FigureView
 from tracker.report.walk import blocks_of
@@ -78,6 +79,7 @@ def render_explore(view: MemoView) -> bytes:
             figures=[figure for figure, _ in drawn],
             columns=COLUMNS,
             rows=_rows(view),
+            every=every(view.source.analysis),
             # Nothing of a run's is in the first, and the second is escaped for a script element.
             plotlyjs=Markup(_SCRIPT),  # noqa: S704
             data=Markup(_script_json({figure.key: data for figure, data in drawn})),  # noqa: S704
@@ -95,21 +97,22 @@ def _script_json(value: Any) -> str:
 
 def _rows(view: MemoView) -> tuple[ExploreRow, ...]:
     runs = {run.run_id: run for run in view.runs}
+    names = name_runs(view.source.analysis)
     seen: set[str] = set()
     rows = []
     for point in view.source.analysis.points:
         run = runs[point.run_id]
-        rows.append(_row(point, run, anchor=None if run.short in seen else run.short))
+        rows.append(_row(point, run, names, anchor=None if run.short in seen else run.short))
         seen.add(run.short)
     return tuple(rows)
 
 
-def _row(point: Point, run: RunRow, *, anchor: str | None) -> ExploreRow:
+def _row(point: Point, run: RunRow, names: Names, *, anchor: str | None) -> ExploreRow:
     bar = None if point.break_even is None else point.break_even.value
     needs = None if point.needs_fraction is None else point.needs_fraction * 100
     cells = (
         _words(point.name),
-        _words(point.configuration.label),
+        _words(_configuration(point, names)),
         _words(point.drafter),
         _number(point.samples, 0),
         _number(point.concurrency, 0),
@@ -123,6 +126,12 @@ def _row(point: Point, run: RunRow, *, anchor: str | None) -> ExploreRow:
         _words(None if point.excluded_reason is None else CODE.sub("", point.excluded_reason)),
     )
     return ExploreRow(run=run, cells=cells, excluded=point.excluded_reason is not None, anchor=anchor)
+
+
+def _configuration(point: Point, names: Names) -> str:
+    """Return a configuration as the memo calls it, so that it is found by those words, and by its flags."""
+    words, flags = names.configuration(point.configuration), point.configuration.label
+    return flags if words == flags or not point.configuration.speculative else f"{words} · {flags}"
 
 
 def _words(text: str | None) -> ExploreCell:

@@ -112,6 +112,8 @@ class GapRow:
     """Whether the steps are assumed rather than recorded."""
     best: bool
     """Best contender."""
+    in_noise: bool = False
+    """Whether the interval of its speed-up holds 1.0, so that the distance shows no direction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from tracker.analysis.results import CampaignAnalysis, Configuration, OptionAssessment, Point
 from tracker.report import format as fmt
-from tracker.report.spans import Rich, Span, join
+from tracker.report.spans import Rich, Span, join, number, rich
 
 MAX_OPTIONS = 8
+MAX_RUNS = 16
 ALWAYS = ("keep_baseline", "deploy_best")
 _VARIANT = re.compile(r"(_\d+)+$")
 
@@ -32,8 +33,13 @@ class Names:
         return Span(text=self.shorts.get(run_id, run_id), style="run", run_id=run_id)
 
     def runs(self, run_ids: Sequence[str]) -> Rich:
-        """Return links to several runs, `r4, r5, r6`."""
-        return join([self.run(run_id) for run_id in sorted(run_ids, key=self._order)], ", ")
+        """Return links to several runs, `r4, r5, r6`; of very many the first: memo.json has them all."""
+        order = sorted(run_ids, key=self._order)
+        left = len(order) - MAX_RUNS
+        if left < 2:
+            return join([self.run(run_id) for run_id in order], ", ")
+        more = number(f"{left:,}", left, "runs beyond those named", order[MAX_RUNS:])
+        return rich(join([self.run(run_id) for run_id in order[:MAX_RUNS]], ", "), " and ", more, " more")
 
     def row(self, point: Point) -> str:
         """Return the words of a point's row."""
@@ -95,8 +101,17 @@ def _depth_words(configuration: Configuration) -> list[str]:
 
 
 def short_words(words: str, limit: int = 38) -> str:
-    """Return words for a chart, cut where they would run into the value beside them."""
-    return words if len(words) <= limit else words[: limit - 1].rstrip(" ,") + "…"
+    """Return words for a chart, cut where they would run into the value beside them.
+
+    What tells two drafters or runs apart stands at the end as often as at the start, so both ends stay.
+    """
+    if len(words) <= limit:
+        return words
+    plain = words.replace(" samples", "").replace(" drafter", "")
+    if len(plain) <= limit:
+        return plain
+    tail = limit // 3
+    return f"{plain[: limit - 1 - tail].rstrip(' ,')}…{plain[-tail:].lstrip(' ,')}"
 
 
 def rows_of(options: Sequence[OptionAssessment]) -> list[OptionAssessment]:

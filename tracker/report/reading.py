@@ -172,6 +172,12 @@ def _set_acceptance(analysis: CampaignAnalysis) -> bool:
     return known and bool(analysis.costs) and (cause is None or cause.fixed)
 
 
+def in_noise(point: Point) -> bool:
+    """Whether a row's speed-up has an interval that holds 1.0: neither its lead nor its shortfall is shown."""
+    low, high = point.speedup.low, point.speedup.high
+    return low is not None and high is not None and low <= 1.0 <= high
+
+
 def bar_words(reading: Reading) -> str:
     """Return what the best contender's break-even is called: pooled, where several runs of its flags agree on it."""
     cost = reading.best_cost

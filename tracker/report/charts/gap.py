@@ -8,8 +8,10 @@ from tracker.report import format as fmt
 from tracker.report.charts.marks import Anchor, Drawing, Glyph, Line, Mark, Rect, Text, dot
 from tracker.report.charts.scale import Scale, ticks_of, x_axis
 from tracker.report.figures import GapData, GapRow
+from tracker.report.naming import short_words
 
 _CROSS_SHIFT = 48.0  # pixels beyond the bar: beside its number
+_EDGE = 84.0  # per cent: beyond it a cross would leave a phone
 
 
 def draw_gap(data: GapData) -> Drawing:
@@ -39,9 +41,9 @@ def _row(row: GapRow, scale: Scale, y: float) -> list[Mark]:
     bold = " b" if row.best else ""
     middle = y + 33
     must = scale.at(row.must)
-    colour = "t2" if row.yields is None else "to" if row.yields < row.must else "tb"
+    colour = "t2" if row.yields is None or row.in_noise else "to" if row.yields < row.must else "tb"
     marks: list[Mark] = [
-        Text(x=0, y=y + 16, text=row.label, css=f"halo{bold}"),
+        Text(x=0, y=y + 16, text=short_words(row.label), css=f"halo{bold}"),
         Text(x=100, y=y + 16, text=row.gap_text.text, css=f"halo{bold} {colour}", anchor="end"),
     ]
     if row.ceiling is not None and row.ceiling < scale.high:
@@ -60,9 +62,10 @@ def _row(row: GapRow, scale: Scale, y: float) -> list[Mark]:
         marks.append(Line(x1=left, y1=middle, x2=scale.at(row.high), y2=middle, css="sb wide"))
     marks.append(dot(has, middle, "fb"))
     marks.append(Line(x1=must, y1=middle - 9, x2=must, y2=middle + 9, css="bar b3"))
-    marks += _values(row, row.yields, scale, middle, bold, left)
+    inward = must > _EDGE and must - has > 25  # at the right edge number and cross turn to where there is room
+    marks += _values(row, row.yields, scale, middle, bold, left, inward=inward)
     if row.ceiling is not None:
-        marks.append(Glyph(x=must, y=middle, shape="cross", dx=_CROSS_SHIFT, css="so"))
+        marks.append(Glyph(x=must, y=middle, shape="cross", dx=-_CROSS_SHIFT if inward else _CROSS_SHIFT, css="so"))
     return marks
 
 
@@ -80,12 +83,21 @@ def _must_alone(row: GapRow, must: float, middle: float, bold: str, *, beyond: b
     return marks
 
 
-def _values(row: GapRow, yields: float, scale: Scale, middle: float, bold: str, left: float) -> list[Mark]:
+def _values(
+    row: GapRow, yields: float, scale: Scale, middle: float, bold: str, left: float, *, inward: bool
+) -> list[Mark]:
     has, must = row.yields_text.text, row.must_text.text
     if yields < row.must:
         return [
             Text(x=left, y=middle + 4, dx=-9, text=has, css=f"halo tb{bold}", anchor="end"),
-            Text(x=scale.at(row.must), y=middle + 4, dx=8, text=must, css=f"halo{bold}"),
+            Text(
+                x=scale.at(row.must),
+                y=middle + 4,
+                dx=-8 if inward else 8,
+                text=must,
+                css=f"halo{bold}",
+                anchor="end" if inward else "start",
+            ),
         ]
     right = scale.at(row.high if row.high is not None else yields)
     return [

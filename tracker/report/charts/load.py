@@ -16,7 +16,7 @@ _SHAPES = ("line-disc", "line-square", "line-up", "line-down", "line-diamond", "
 def draw_load(data: LoadData) -> Drawing:
     """Return one line a series; the span that holds the crossing is shaded."""
     loads = sorted({point.concurrency for series in data.series for point in series.points})
-    x = Scale(low=float(loads[0]), high=float(loads[-1]), left=8.0, right=64.0, log=True)
+    x = Scale(low=float(loads[0]), high=float(loads[-1]), left=8.0, right=56.0, log=True)
     high = max(1.25, _highest(data) * 1.06)
     marks: list[Mark] = []
     for value in ticks_of(0.0, high, 4):
@@ -83,9 +83,7 @@ def _series(series: LoadSeries, x: Scale, high: float, index: int) -> list[Mark]
     ]
     if series.lead:
         marks += [
-            Text(
-                x=x.at(p.concurrency), y=_y(p.high or p.speedup, high) - 6, dx=9, text=p.text.text, css=f"halo {ink} b"
-            )
+            Text(x=x.at(p.concurrency), y=_y(p.speedup, high) - 7, dx=9, text=p.text.text, css=f"halo {ink} b")
             for p in series.points[:-1]
         ]
     return marks
@@ -97,9 +95,10 @@ def _names(data: LoadData, x: Scale, high: float, one: float) -> list[Mark]:
     heights = [value + 14 if abs(value - (one - 8)) < 8 else value for value in heights]
     heights = apart(heights, 16, low=_TOP + 6, high=_BOTTOM)
     marks: list[Mark] = []
-    for series, end, height in zip(data.series, ends, heights, strict=True):
+    for index, (series, height) in enumerate(zip(data.series, heights, strict=True)):
+        _, fill, ink = _hue(series)
         bold = " b" if series.lead else ""
-        marks.append(
-            Text(x=x.at(end.concurrency), y=height + 4, dx=11, text=series.label, css=f"halo {_hue(series)[2]}{bold}")
-        )
+        # The mark stands before the name: where lines end close together the names move, and would tell no line.
+        marks.append(Glyph(x=x.right, y=height, shape=_SHAPES[index % len(_SHAPES)], dx=22, css=f"{fill} pk"))
+        marks.append(Text(x=x.right, y=height + 4, dx=33, text=series.label, css=f"halo {ink}{bold}"))
     return marks

@@ -6,6 +6,7 @@ from tracker.report import format as fmt
 from tracker.report.charts.marks import Drawing, Glyph, Line, Mark, Text, dot
 from tracker.report.charts.scale import Scale, covering, ticks_of, x_axis
 from tracker.report.figures import OptionRow, OptionsData
+from tracker.report.naming import short_words
 
 
 def draw_options(data: OptionsData) -> Drawing:
@@ -28,8 +29,9 @@ def draw_options(data: OptionsData) -> Drawing:
         for value in ticks_of(low, high, 4)
         if scale.at(value) > 14 or value == 0
     ]
-    marks += x_axis(scale, bottom, ticks)
-    marks.append(Text(x=0, y=bottom + 19, text="GPU-h", css="t2"))
+    crowded = zero < 14  # the unit would stand on the zero: it joins it
+    marks += x_axis(scale, bottom, [tick for tick in ticks if not (crowded and tick[0] == 0)])
+    marks.append(Text(x=zero if crowded else 0, y=bottom + 19, text="0 GPU-h" if crowded else "GPU-h", css="t2"))
     return Drawing(height=round(bottom + 26), marks=tuple(marks))
 
 
@@ -37,7 +39,7 @@ def _row(row: OptionRow, scale: Scale, y: float) -> list[Mark]:
     bold = " b" if row.lead else ""
     middle, zero, x = y + 30, scale.at(0.0), scale.at(row.mean)
     marks: list[Mark] = [
-        Text(x=0, y=y + 16, text=f"{row.letter}  {row.label}", css=f"halo{bold}"),
+        Text(x=0, y=y + 16, text=f"{row.letter}  {short_words(row.label, 40)}", css=f"halo{bold}"),
         Text(x=100, y=y + 16, text=row.text.text, css=f"halo{bold}", anchor="end"),
         Line(x1=zero, y1=middle - 9, x2=zero, y2=middle + 9, css="bar"),
     ]

@@ -41,7 +41,7 @@ def _x_scale(data: ScalingData) -> Scale:
         sizes += [int(value) for value in (data.needed.low, data.needed.median, data.needed.high) if value is not None]
     low, high = min(sizes), max(sizes)
     if not data.fan:
-        return Scale(low=low, high=max(high, low * 10), left=6.0, right=88.0, log=True)
+        return Scale(low=low, high=max(high, low * 10), left=12.0, right=88.0, log=True)
     return Scale(low=low / 3, high=max(high, low * 10), left=1.0, right=99.0, log=True)
 
 
@@ -136,7 +136,7 @@ def _others(data: ScalingData, x: Scale, high: float, bottom: float) -> list[Mar
         highest = max(data.references, key=lambda point: point.value)
         at = x.at(highest.samples)
         text = f"published, {highest.size_text.text}"
-        marks.append(Text(x=at, y=_y(highest.value, high, bottom) - 10, dx=6, text=text, css="t2 halo", anchor="end"))
+        marks.append(_reference_label(data, text, at, _y(highest.value, high, bottom), x, high, bottom))
     for point in data.excluded:
         y = _y(point.value, high, bottom)
         marks.append(Glyph(x=x.at(point.samples), y=y, shape="cross", css="sm"))
@@ -145,8 +145,21 @@ def _others(data: ScalingData, x: Scale, high: float, bottom: float) -> list[Mar
     return marks
 
 
+def _reference_label(
+    data: ScalingData, text: str, at: float, square: float, x: Scale, high: float, bottom: float
+) -> Text:
+    """Return what a published figure is called: above it, or where a measured number stands there, beside or higher."""
+    near = any(
+        abs(x.at(point.samples) - at) < 25 and abs(_y(point.value, high, bottom) - square) < 15 for point in data.points
+    )
+    if near and at < 75:
+        return Text(x=at, y=square + 4, dx=12, text=text, css="t2 halo")
+    return Text(x=at, y=square - (18 if near else 10), dx=6, text=text, css="t2 halo", anchor="end")
+
+
 def _measured(data: ScalingData, x: Scale, high: float, bottom: float) -> list[Mark]:
     marks: list[Mark] = []
+    taken: list[tuple[float, float]] = []
     for index, point in enumerate(data.points):
         at, y = x.at(point.samples), _y(point.value, high, bottom)
         if point.low is not None and point.high is not None:
@@ -155,13 +168,19 @@ def _measured(data: ScalingData, x: Scale, high: float, bottom: float) -> list[M
         marks.append(dot(at, y, "fb"))
         alone = len(data.points) == 1
         text = f"measured {point.text.text}" if alone else point.text.text
-        up = not (alone and data.fan)
+        up = not (alone and data.fan) and (point.note is not None or _free_at(taken, at, y - 11))
+        taken.append((at, y - 11 if up else y + 22))
         marks.append(Text(x=at, y=y - 11 if up else y + 22, text=text, css="b tb halo", anchor="middle"))
         if point.note is not None:
             marks.append(Text(x=at, y=y + 19, text=point.note.text, css="t2 halo", anchor="middle"))
         if not alone and data.fan and index == 0:
             marks.append(Text(x=at, y=y + 22, text="measured", css="t2 halo", anchor="middle"))
     return marks
+
+
+def _free_at(taken: Sequence[tuple[float, float]], at: float, y: float) -> bool:
+    """Whether a number fits at a place, on a phone too, beside those already set."""
+    return all(abs(at - left) > 10 or abs(y - top) > 13 for left, top in taken)
 
 
 def _axis(data: ScalingData, x: Scale, bottom: float) -> list[Mark]:
@@ -199,5 +218,9 @@ def _needed(data: ScalingData, x: Scale, bottom: float) -> list[Mark]:
         marks.append(dot(at, y, "sb open"))
         marks.append(Text(x=at, y=y + 21, dx=-4, text=needed.median_text.text, css="t2"))
     words = "".join(span.text for span in needed.high_text)
-    marks.append(Text(x=min(99.0, right), y=y + 21, text=words, css="t2", anchor="end"))
+    if needed.high is not None and needed.median is not None and right < 75:
+        # Close to the median's own words: to the right of the end instead of before it.
+        marks.append(Text(x=right, y=y + 21, dx=4, text=words, css="t2"))
+    else:
+        marks.append(Text(x=min(99.0, right), y=y + 21, text=words, css="t2", anchor="end"))
     return marks

@@ -84,10 +84,14 @@ def _single(data: StripData, row: StripRow, scale: Scale) -> list[Mark]:
     marks = _row(row, scale, 26)
     at, bar = scale.at(row.speedup), scale.at(1.0)
     near = abs(at - bar) < 22
+    # Turned away from each other, two labels may reach over their own marks, but not over each other on a phone.
+    reach = 8 if abs(at - bar) > 6 else -3
     marks.append(
-        _label(row.text.text, at, f"{_STYLE[row.mark][3]} b halo", left=near and at < bar, right=near and at >= bar)
+        _label(
+            row.text.text, at, f"{_STYLE[row.mark][3]} b halo", reach, left=near and at < bar, right=near and at >= bar
+        )
     )
-    marks.append(_label(data.bar_text.text, bar, "b halo", left=near and at >= bar, right=near and at < bar))
+    marks.append(_label(data.bar_text.text, bar, "b halo", reach, left=near and at >= bar, right=near and at < bar))
     marks += _words(60)
     step = step_of(scale.high - scale.low, 6)
     decimals = 1 if abs(step * 10 - round(step * 10)) < 1e-9 else 2
@@ -100,12 +104,12 @@ def _single(data: StripData, row: StripRow, scale: Scale) -> list[Mark]:
     return marks
 
 
-def _label(text: str, x: float, css: str, *, left: bool, right: bool) -> Text:
+def _label(text: str, x: float, css: str, reach: float, *, left: bool, right: bool) -> Text:
     """Return a label above a mark, turned away from its neighbour where the two stand close."""
     if left:
-        return Text(x=x, y=11, text=text, css=css, anchor="end", dx=8)
+        return Text(x=x, y=11, text=text, css=css, anchor="end", dx=reach)
     if right:
-        return Text(x=x, y=11, text=text, css=css, anchor="start", dx=-8)
+        return Text(x=x, y=11, text=text, css=css, anchor="start", dx=-reach)
     return Text(x=x, y=11, text=text, css=css, anchor="middle")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tracker.report.charts.marks import Drawing, Line, Mark, Rect, Text
 from tracker.report.charts.scale import Scale
 from tracker.report.figures import BarRow, ThroughputData
+from tracker.report.naming import short_words
 
 _RIGHT = 84.0  # bars end here; the column beyond holds values
 
@@ -33,7 +34,7 @@ def draw_throughput(data: ThroughputData) -> Drawing:
 
 def _row(row: BarRow, scale: Scale, baseline: float, y: float) -> list[Mark]:
     bold = " b" if row.best else ""
-    name = f"{row.label}, best so far" if row.best else row.label
+    name = f"{short_words(row.label, 29)}, best so far" if row.best else short_words(row.label)
     end, line = scale.at(row.value), scale.at(baseline)
     middle = y + 28
     marks: list[Mark] = [
