@@ -267,3 +267,62 @@ def test_address_fields_of_a_description_are_masked_by_name() -> None:
 
 def test_cleaning_does_both() -> None:
     assert clean_text(f"/home/alice/x --api-key {SECRET}") == f"~/x --api-key {REDACTED}"
+
+
+FOUND_IN_TEXT = [
+    "export OPENAI_KEY={}", "DB_PASS={}", "PGPASSWORD={} psql", "HFTOKEN={}", "AUTH_HEADER={}", "setenv HF_TOKEN {}",
+    "ENV HF_TOKEN {}", "os.environ['HF_TOKEN'] = '{}'", "--api-key \\\n    {}", '["--api-key","{}"]',
+    "non-default args: {{'api_key': ['{}', '{}'], 'port': 1}}", "'api_key': ['{}', '", "api_key=b'{}'",
+    'api_key = """{}"""', "password: |\n  {}\n", "password: >-\n  {}\n", "curl -u user:{} http://host",
+    "curl --user 'user:{}' http://host", "sshpass -p {} ssh host", "wandb login {}", "postgresql://u:p/{}@db:5432/x",
+    "https://host/x#access_token={}", "https://hooks.slack.com/services/T0/B0/{}", "SharedAccessSignature={}",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{}\n-----END PGP PRIVATE KEY BLOCK-----",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("template", FOUND_IN_TEXT)
+def test_a_secret_is_found_as_scripts_manifests_and_tools_write_it(template: str) -> None:
+    cleaned = redact_text(template.format(*["Zq8xK2mVt7LpWn4R"] * 2))
+
+    assert "Zq8xK2mVt7LpWn4R" not in cleaned
+    assert redact_text(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "docker run --user 1000:1000 -u 0:0 image", "option=KEY", "--tag option=KEY", "first_pass: 3 of 4",
+        "sort_key=x", "http://127.0.0.1:8000/v1/models/a@main", "env python -m x", "'output_tokens': [1, 2, 3]", "hf://o/n@rev",
+    ],
+)  # fmt: skip
+def test_what_only_resembles_such_a_secret_stays(text: str) -> None:
+    assert redact_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{{"api_key":"{}","api_key":null}}', '{{"api_key":"{}","api_key":"[redacted]"}}',
+        '{{"password":["{}"],"b":"\\ud800"}}',
+        '{{"a":1}}\n{{"password":{{"v":"{}"}}}}\n', '{{"a":1}}\n{{"api\\u005fkey":"{}"}}\n',
+        'data: {{"token":["{}"]}}\n\ndata: [DONE]\n', "name,api_key\n\"" + "x" * 140_000 + "\",{}\n",
+    ],
+)  # fmt: skip
+def test_json_however_it_is_written_and_a_table_of_long_cells_lose_their_secrets(body: str) -> None:
+    assert b"Zq8xK2mVt7LpWn4R" not in redact_bytes(body.format("Zq8xK2mVt7LpWn4R").encode())
+
+
+def test_an_answer_in_another_encoding_of_json_loses_its_secrets() -> None:
+    for encoding in ("utf-16", "utf-16-le", "utf-32"):
+        assert SECRET not in redact_bytes(json.dumps({"api_key": SECRET}).encode(encoding)).decode(errors="replace")
+
+
+def test_lines_longer_than_a_csv_cell_and_deep_documents_are_returned_as_they_are() -> None:
+    details = json.dumps({"itls": [0.25] * 40_000}) + "\n"
+    for body in (details * 2, "[" * 900 + "]" * 900, "[" * 100_000, "x" * 200_000 + "\ty\n"):
+        assert redact_bytes(body.encode()) == body.encode()
+
+
+def test_a_user_of_a_command_keeps_the_name_and_loses_the_password() -> None:
+    assert redact_argv(["curl", "-u", "anna:Zq8x", "url"]) == ("curl", "-u", f"anna:{REDACTED}", "url")
+    assert redact_argv(["docker", "run", "--user", "1000:1000"]) == ("docker", "run", "--user", "1000:1000")

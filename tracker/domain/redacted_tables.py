@@ -24,7 +24,10 @@ def redact_columns(text: str, is_secret: Callable[[str], bool], stand_in: str) -
         return text
     heading = lines[first]
     for delimiter in _DELIMITERS:
-        cells = next(csv.reader([heading], delimiter=delimiter), [])
+        try:
+            cells = next(csv.reader([heading], delimiter=delimiter), [])
+        except csv.Error:  # a cell of more than 131,072 characters: a line of JSON, no heading
+            continue
         secret = {index for index, cell in enumerate(cells) if is_secret(cell.strip())}
         if len(cells) > 1 and secret:
             body = _body("".join(lines[first + 1 :]), delimiter, secret, stand_in)
@@ -33,11 +36,11 @@ def redact_columns(text: str, is_secret: Callable[[str], bool], stand_in: str) -
 
 
 def _body(text: str, delimiter: str, secret: set[int], stand_in: str) -> str | None:
-    """Return the rows with their secret cells replaced; None when the rows are no table or hold nothing to replace."""
+    """Return the rows with their secret cells replaced; None when they hold nothing to replace."""
     try:
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    except csv.Error:
-        return None
+    except csv.Error:  # which cells are below the heading cannot be told
+        return stand_in
     changed = False
     for row in rows:
         for index in secret & set(range(len(row))):

@@ -13,43 +13,41 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tracker.domain.redacted_json import redact_documents
 from tracker.domain.redacted_tables import redact_columns
+from tracker.domain.redaction_names import is_secret_flag
+from tracker.domain.redaction_names import is_secret_name as is_secret_name
 
 REDACTED = "[redacted]"
 
-_SENSITIVE_WORDS = (
-    r"api_?keys?|passw(?:or)?d|passphrase|pwd|secrets?|credentials?|auth|authorization|bearer|cookies?|"
-    r"(?:private|access|secret|signing|session|encryption|account|license|ssh)_?keys?(?:_id)?|"
-    r"webhook_url|connection_string|dsn|tokens?"
+_WORD_PARTS = (
+    r"key|token|pass|pwd|secret|cred|auth|bearer|cookie|webhook|connection_string|dsn|shared_?access_?signature"
 )
-_SECRET_NAME = re.compile(rf"(?:^|_)(?:{_SENSITIVE_WORDS})$")
-# Tokens of a vocabulary, and counts of them, share the word with tokens that open doors.
-_HARMLESS_TOKEN = re.compile(
-    r"(?:^|_)(?:bos|eos|eot|eod|pad|unk|mask|sep|cls|image|audio|video|stop|start|end|special|draft|noise|separator|"
-    r"num|max|min|total|new|input|output|prompt|completion|generated|cached|reasoning|train|training|per|by|of)_tokens?$"
-)
-_PLURAL_TOKENS = re.compile(r"(?:^|_)tokens$")
-_SECRET_PLURAL_TOKENS = re.compile(r"(?:api|auth|access|refresh|bearer|hf|hub)_tokens$")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# argparse accepts these abbreviations of SGLang's and vLLM's key flags.
-_KEY_FLAG = re.compile(r"--(?:admin(?:-a(?:p(?:i(?:-k(?:ey?)?)?)?)?)?|api(?:-k(?:ey?)?)?)")
-
-_WORD_PARTS = r"key|token|passw|pwd|passphrase|secret|credential|auth|bearer|cookie|webhook|connection_string|dsn"
 # Bounded look-ahead and a possessive run: linear on any text, however it repeats the words.
 _NAME = rf"(?P<name>-{{0,2}}(?=[A-Za-z0-9_.-]{{0,80}}?(?:{_WORD_PARTS}))[A-Za-z0-9_.-]++)"
-_PAIR = re.compile(rf"""(?<![\w.#$-]){_NAME}\\*["']?\s{{0,8}}(?:=>|:=|[:=])\s{{0,8}}""", re.IGNORECASE)
+_PAIR = re.compile(rf"""(?<![\w.#$-]){_NAME}\\*["']?\]?\s{{0,8}}(?:=>|:=|[:=])\s{{0,8}}""", re.IGNORECASE)
+# What follows a flag may stand on the next line of a script, or be the next item of a list.
 _FLAG = re.compile(
-    rf"""(?<!\S)(?:\\*["'])?(?:(?=-){_NAME}|(?P<short>--(?:admin|api)))(?:\\*["'],?)?(?:\s{{1,8}}|=)(?=[^\s-])""",
+    rf"""(?<![^\s\[(,])(?:\\*["'])?(?:(?=-){_NAME}|(?P<short>--(?:admin|api)))"""
+    rf"""(?:\\*["']\s{{0,8}},\s{{0,8}}|(?:\\*["'],?)?(?:\s{{1,8}}(?:\\\r?\n\s{{0,80}})?|=))(?=[^\s-])""",
     re.IGNORECASE,
 )
+_SETENV = re.compile(rf"(?<!\S)(?:setenv|env)\s{{1,8}}{_NAME}\s{{1,8}}(?=\S)", re.IGNORECASE)
 _LINE = re.compile(
     rf"""^[ \t]*+(?:-[ \t]+)?{_NAME}\s{{0,8}}:[ \t]{{1,8}}(?=[^\s"'\\{{\[])""", re.IGNORECASE | re.MULTILINE
 )
 # No possessive group: before Python 3.11.5 one that can backtrack inside matches wrongly, and a secret would stay.
 _QUOTED = r"""\\+".*?\\+"|\\+'.*?\\+'|"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'"""
-_PAIR_VALUE = re.compile(rf"""{_QUOTED}|[^\s"'&;]+""", re.DOTALL)
+_LONG_QUOTED = r"""[bru]{0,2}\"{3}.*?\"{3}|[bru]{0,2}'{3}.*?'{3}"""
+# A list or mapping without another inside; one that is cut off loses its first item.
+_LISTED = (
+    r"""\[(?!redacted\])[^\[\]]{0,4000}\]|\{[^{}]{0,4000}\}|\([^()]{0,4000}\)"""
+    rf"""|[\[({{]\s{{0,8}}(?!redacted)(?:[bru]{{0,2}}(?:{_QUOTED})|[^\s"'&;]+)"""
+)
+_PAIR_VALUE = re.compile(rf"""{_LONG_QUOTED}|{_LISTED}|[bru]{{0,2}}(?:{_QUOTED})|[^\s"'&;]+""", re.DOTALL)
 _FLAG_VALUE = re.compile(rf"""{_QUOTED}|\S+""", re.DOTALL)
-_LINE_VALUE = re.compile(r".+")
+# A block of YAML (`|`, `>-`) is what is indented below it.
+_LINE_VALUE = re.compile(r"[|>][-+0-9]{0,3}[ \t]*(?:\r?\n[ \t]+[^\n]*)+|.+")
 # {'name': 'HF_TOKEN', 'value': '...'} in a log, and the two lines of a Kubernetes manifest.
 _NAMED_VALUE = re.compile(
     rf"""(?P<head>\bname\\*["']?\s*[:=]\s*\\*["']?(?P<name>[A-Za-z][\w.-]{{0,80}})\\*["']?,?\s{{0,20}}"""
@@ -62,14 +60,40 @@ _AUTH_HEADER = re.compile(
 _BEARER = re.compile(r"(?i)\b(bearer(?:\s+|%20))(?!\[redacted\])[A-Za-z0-9._~+/=-]{8,}")
 _AUTH_SCHEMES = frozenset({"bearer", "basic", "digest", "negotiate", "token"})
 _URL_USERINFO = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]{0,20}://)(?P<user>[^\s/?#\"'<>]+)@(?=[^\s@])")
-_SIGNED_QUERY = re.compile(r"(?i)([?&](?:sig|signature|x-amz-signature|x-goog-signature|code|key)=)[^\s&\"'#]+")
-_PEM = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
-# Shapes that are secrets wherever they stand: Hugging Face, OpenAI, GitHub, GitLab, Slack, AWS, Google, NVIDIA, JWT.
+# A password with a slash in it, which a port never is.
+_SLASHED_USERINFO = re.compile(
+    r"(\b[A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/?#\"'<>:@]{1,80}:(?!\d{1,5}/)[^\s\"'<>@]{1,200}@(?=[^\s@])"
+)
+_SIGNED_QUERY = re.compile(
+    r"(?i)([?&#](?:sig|signature|x-amz-signature|x-goog-signature|code|key|(?:access_|id_|auth_)?token)=)[^\s&\"'#]+"
+)
+_WEBHOOK = re.compile(
+    r"(?i)(https://(?:hooks\.slack\.com/(?:services|workflows)|(?:\w+\.)?discord(?:app)?\.com/api/webhooks)/)[^\s\"'<>]+"
+)
+# Commands that take a secret without a name: curl -u user:password, sshpass -p password, wandb login key.
+_LOGIN = re.compile(
+    r"""(?P<head>(?<!\S)(?:-u|--user|--proxy-user)(?:\s{1,8}|=)["']?[^\s:"'/$]{1,80}:)(?!\d+(?!\S))[^\s"']+"""
+    r"""|(?P<command>\b(?:sshpass\s{1,8}-p\s{0,8}|wandb\s{1,8}login\s{1,8}(?:--relogin\s{1,8})?))(?!\[redacted\])[^\s-]\S*"""
+)
+_LOGIN_FLAGS = frozenset({"-u", "--user", "--proxy-user"})
+# Not the user and group ids of a container, and not a variable.
+_USER_AND_PASSWORD = re.compile(r"[^:/$]{1,80}:(?!\d+$).+", re.DOTALL)
+_PEM = re.compile(
+    r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
+)
+# Shapes that are secrets wherever they stand: Hugging Face, OpenAI, GitHub, GitLab, Slack, AWS, Google, NVIDIA, JWT,
+# Stripe, npm, PyPI, Groq, Replicate, xAI, Together, Databricks, SendGrid, DigitalOcean, Vault, age.
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9])(?:hf_[A-Za-z0-9]{16,}|api_org_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|gh[opsur]_[A-Za-z0-9]{20,}|"
     r"github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|xox[abprs]-[A-Za-z0-9-]{10,}|A[KS]IA[0-9A-Z]{16}|"
-    r"AIza[0-9A-Za-z_-]{30,}|nvapi-[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,2000})"
+    r"AIza[0-9A-Za-z_-]{30,}|nvapi-[A-Za-z0-9_-]{20,}|"
+    r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|gsk_[A-Za-z0-9]{20,}|"
+    r"r8_[A-Za-z0-9]{30,}|xai-[A-Za-z0-9]{30,}|tgp_v1_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|ya29\.[A-Za-z0-9_-]{20,}|"
+    r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,64}|dop_v1_[0-9a-f]{40,}|hvs\.[A-Za-z0-9_-]{20,}|"
+    r"esecret_[A-Za-z0-9]{12,}|AGE-SECRET-KEY-1[0-9A-Z]{40,}|eyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{0,2000})"
 )
+_NUMBERS = frozenset({int, float, bool, type(None)})
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?[,)\]}]*")
 _EMPTY_VALUES = frozenset(
     {"none", "null", "true", "false", "''", '""', "none,", "none)", "null,", "null}", "[", "{", "("}
@@ -93,31 +117,26 @@ _ADDRESS_FIELDS = frozenset(
 )
 
 
-def is_secret_name(name: str) -> bool:
-    """Return whether a flag, key or variable of this name holds a secret: `--api-key`, `HF_TOKEN`, `sslPassword`."""
-    snake = re.sub(r"[-.\s]+", "_", _CAMEL.sub("_", name.strip().lstrip("-"))).lower()
-    if _HARMLESS_TOKEN.search(snake):
-        return False
-    if _PLURAL_TOKENS.search(snake):
-        return bool(_SECRET_PLURAL_TOKENS.search(snake))
-    return bool(_SECRET_NAME.search(snake))
-
-
 def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
     """Return the command line with the values of secret flags, variables and addresses replaced."""
     cleaned: list[str] = []
     flag: str | None = None
     for word in argv:
         name, equals, value = word.partition("=")
-        if flag is not None and not word.startswith("--"):
+        if flag in _LOGIN_FLAGS and _USER_AND_PASSWORD.fullmatch(word):
+            cleaned.append(f"{word.partition(':')[0]}:{REDACTED}")
+            flag = None
+        elif flag is not None and flag not in _LOGIN_FLAGS and not word.startswith("--"):
             cleaned.append(REDACTED)
             flag = None
-        elif word.startswith("-") and equals and _is_secret_flag(name):
+        elif word.startswith("-") and equals and is_secret_flag(name):
             cleaned.append(f"{name}={REDACTED}" if value else word)
             flag = None
         else:
             cleaned.append(redact_text(word))
-            flag = name if word.startswith("-") and not equals and _is_secret_flag(name) else None
+            flag = (
+                name if word.startswith("-") and not equals and (word in _LOGIN_FLAGS or is_secret_flag(name)) else None
+            )
     return tuple(cleaned)
 
 
@@ -140,6 +159,8 @@ def redact_value(value: Any) -> Any:
     if isinstance(value, Mapping):
         return redact_mapping(value)
     if isinstance(value, (list, tuple)):
+        if _NUMBERS.issuperset(map(type, value)):  # results hold millions of these
+            return value if isinstance(value, tuple) else list(value)
         words = value and all(isinstance(item, str) for item in value)
         parts = redact_argv(value) if words else [redact_value(item) for item in value]
         return tuple(parts) if isinstance(value, tuple) else list(parts)
@@ -150,12 +171,16 @@ def redact_text(text: str) -> str:
     """Return the text with secrets replaced: headers, addresses with credentials, `key=value`, known token shapes."""
     text = _PEM.sub(REDACTED, text)
     text = _URL_USERINFO.sub(rf"\g<scheme>{REDACTED}@", text)
+    text = _SLASHED_USERINFO.sub(rf"\g<1>{REDACTED}@", text)
+    text = _WEBHOOK.sub(rf"\g<1>{REDACTED}", text)
     text = _SIGNED_QUERY.sub(rf"\g<1>{REDACTED}", text)
+    text = _LOGIN.sub(lambda match: (match["head"] or match["command"]) + REDACTED, text)
     text = _NAMED_VALUE.sub(_named_value, text)
     text = _replace_values(text, _LINE, _LINE_VALUE)
     text = _AUTH_HEADER.sub(rf"\g<head>{REDACTED}", text)
     text = _BEARER.sub(rf"\g<1>{REDACTED}", text)
     text = _replace_values(text, _FLAG, _FLAG_VALUE)
+    text = _replace_values(text, _SETENV, _FLAG_VALUE)
     text = _replace_values(text, _PAIR, _PAIR_VALUE)
     return _SHAPES.sub(REDACTED, text)
 
@@ -166,15 +191,22 @@ def redact_bytes(body: bytes) -> bytes:
     JSON is read as such, so that a secret key is found whatever its value looks like, and so are the columns of a
     table; other texts by `redact_text`.
     """
-    text = body.decode("utf-8", "surrogateescape")
-    parsed = _parse_json(text)
-    if parsed is not None:
-        redacted = redact_value(parsed)
-        return (
-            body if redacted == parsed else json.dumps(redacted, ensure_ascii=False).encode("utf-8", "surrogateescape")
-        )
-    table = redact_columns(text, is_secret_name, REDACTED)
-    return redact_text(table).encode("utf-8", "surrogateescape")
+    text = _decoded(body)
+    redacted = redact_documents(text, redact_value, _redact_lines)
+    return body if redacted == text else redacted.encode("utf-8", "surrogateescape")
+
+
+def _redact_lines(text: str) -> str:
+    return redact_text(redact_columns(text, is_secret_name, REDACTED))
+
+
+def _decoded(body: bytes) -> str:
+    """Return a text in whichever of JSON's encodings it is; bytes of none are kept as they are."""
+    encoding = json.detect_encoding(body)
+    try:
+        return body.decode(encoding if encoding.startswith(("utf-16", "utf-32")) else "utf-8")
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "surrogateescape")
 
 
 def mask_user(name: str) -> str:
@@ -226,10 +258,6 @@ def clean_bytes(body: bytes) -> bytes:
     return mask_text(redacted).encode("utf-8", "surrogateescape")
 
 
-def _is_secret_flag(name: str) -> bool:
-    return is_secret_name(name) or _KEY_FLAG.fullmatch(name) is not None
-
-
 def _secret_value(name: str, value: Any) -> Any:
     """Return what may be shown of a secret key's value: that it is unset, or a token's id."""
     if value is None or isinstance(value, bool) or value == "":
@@ -247,7 +275,7 @@ def _replace_values(text: str, head: re.Pattern[str], value: re.Pattern[str]) ->
     while (found := head.search(text, position)) is not None:
         position = max(found.end(), position + 1)
         name = found["name"] or "--api-key"
-        held = value.match(text, found.end()) if _is_secret_flag(name) else None
+        held = value.match(text, found.end()) if is_secret_flag(name) else None
         if held is not None:
             parts += [text[done : held.start()], _stand_in(name, held[0])]
             done = position = held.end()
@@ -273,15 +301,6 @@ def _stand_in(name: str, value: str) -> str:
     if quote is not None and len(value) >= 2 * len(quote[0]) and value.endswith(quote[0]):
         return f"{quote[0]}{REDACTED}{quote[0]}"
     return REDACTED
-
-
-def _parse_json(text: str) -> Any:
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _short_digest(text: str) -> str:
