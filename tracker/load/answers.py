@@ -84,6 +84,11 @@ class Answer:
         return self.ended_s - self.sent_s
 
     @property
+    def asked_s(self) -> float:
+        """Return when its user would have asked: in an open loop when it was due, however late the client sent it."""
+        return self.sent_s if self.due_s is None else self.due_s
+
+    @property
     def failure(self) -> str | None:
         """Return in which way it failed, in words that many failures share; None when it did not."""
         if self.error is None:

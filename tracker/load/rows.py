@@ -17,7 +17,8 @@ def row(answer: Answer, *, concurrency: int | None, repeat: int) -> RequestRow:
     """Return the row of one request.
 
     Its latency is the server's where there is one, else the client's; a streamed answer keeps the client's, so that
-    both ends of the time per output token are of one clock.
+    both ends of the time per output token are of one clock, and so does an open loop, which is there to show what its
+    users wait, in front of the server too.
     """
     prompt, counts = answer.prompt, answer.counts
     if counts is None:
@@ -28,7 +29,7 @@ def row(answer: Answer, *, concurrency: int | None, repeat: int) -> RequestRow:
             repeat=repeat,
             error=(answer.error or "failed")[:_MAX_ERROR_LENGTH],
         )
-    by_server = counts.server_latency_s is not None and answer.first_token_s is None
+    by_server = counts.server_latency_s is not None and answer.first_token_s is None and answer.due_s is None
     return RequestRow(
         prompt_key=prompt.key,
         category=prompt.category,
@@ -37,8 +38,8 @@ def row(answer: Answer, *, concurrency: int | None, repeat: int) -> RequestRow:
         input_tokens=counts.input_tokens,
         output_tokens=counts.output_tokens,
         cached_input_tokens=counts.cached_input_tokens,
-        latency_s=counts.server_latency_s if by_server else answer.latency_s,
-        ttft_s=None if answer.first_token_s is None else answer.first_token_s - answer.sent_s,
+        latency_s=counts.server_latency_s if by_server else answer.ended_s - answer.asked_s,
+        ttft_s=None if answer.first_token_s is None else answer.first_token_s - answer.asked_s,
         verify_steps=counts.verify_steps,
         accepted_drafts=counts.accepted_drafts,
         proposed_drafts=counts.proposed_drafts,
@@ -54,10 +55,10 @@ def line(answer: Answer, *, concurrency: int | None, repeat: int) -> bytes:
         "repeat": repeat,
         "category": answer.prompt.category,
         "prompt_key": answer.prompt.key,
-        "client_latency_s": answer.latency_s,
+        "client_latency_s": answer.ended_s - answer.asked_s,
     }
     if answer.first_token_s is not None:
-        fields["client_ttft_s"] = answer.first_token_s - answer.sent_s
+        fields["client_ttft_s"] = answer.first_token_s - answer.asked_s
     if answer.counts is None:
         fields["error"] = (answer.error or "failed")[:_MAX_ERROR_LENGTH]
     else:
