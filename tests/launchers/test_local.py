@@ -17,8 +17,7 @@ import pytest
 
 from tests.fakes.servers import ENGINE, LAUNCH, free_port
 from tracker.errors import ServerError, UsageError
-from tracker.launchers import LaunchSpec, Started, Starting, explain, is_free, launchers, wait_all
-from tracker.launchers import free_port as next_port
+from tracker.launchers import LaunchSpec, Started, Starting, explain, is_free, launchers, reserve_port, wait_all
 from tracker.launchers.local import LAUNCHER, LocalServer
 from tracker.launchers.template import expand
 from tracker.load.control import Control
@@ -344,7 +343,32 @@ def test_a_port_in_use_is_passed_over() -> None:
         port = taken.getsockname()[1]
 
         assert not is_free(port)
-        assert next_port(port, taken=(), stride=1) > port
+        reserved = reserve_port(port, stride=2)
+        assert reserved.number > port
+        reserved.release()
+
+
+def test_a_port_is_given_once_although_nobody_listens_on_it_yet() -> None:
+    start = free_port()
+    first, second = reserve_port(start), reserve_port(start)
+    try:
+        assert second.number >= first.number + 100
+        assert is_free(first.number)  # the server itself is not in the way
+    finally:
+        first.release()
+    again = reserve_port(start)
+    for item in (second, again):
+        item.release()
+
+    assert again.number == first.number
+
+
+@pytest.mark.parametrize("start", [65_535, 65_500])
+def test_the_last_ports_can_be_reserved_too(start: int) -> None:
+    reserved = reserve_port(start)
+    reserved.release()
+
+    assert reserved.number == start
 
 
 def test_launchers_are_found_by_name() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracker.launchers._failures import Failure, FailureKind, explain, tail
-from tracker.launchers._ports import free_port, is_free
+from tracker.launchers._ports import ReservedPort, is_free, reserve_port
 from tracker.launchers._waiting import Started, Starting, wait_all
 from tracker.launchers.base import Launcher, LaunchSpec, RunningServer
 from tracker.plugins import discover
@@ -13,13 +13,14 @@ __all__ = [
     "FailureKind",
     "LaunchSpec",
     "Launcher",
+    "ReservedPort",
     "RunningServer",
     "Started",
     "Starting",
     "explain",
-    "free_port",
     "is_free",
     "launchers",
+    "reserve_port",
     "tail",
     "wait_all",
 ]

@@ -31,6 +31,8 @@ class Up:
     """`[sweep] host`."""
     port: int
     """Its port."""
+    reserved: launchers.ReservedPort
+    """What keeps it from others."""
     log: Path
     """What it printed."""
     server: RunningServer
@@ -135,12 +137,11 @@ class Fleet:
             item.server.request_stop()
         for item in items:
             item.server.stop(self._plan.table.stop_grace_s)
+            item.reserved.release()
             del self._running[item.arm.name]
 
     def _start(self, arm: Arm, tag: str) -> Up:
         table = self._plan.table
-        port = launchers.free_port(table.start_port, taken={item.port for item in self._running.values()})
-        argv = arm.command(host=table.host, port=port)
         log = self._logs / f"{arm.name}{tag}.log"
         try:
             self._logs.mkdir(parents=True, exist_ok=True)
@@ -148,6 +149,8 @@ class Fleet:
             raise InputError(
                 f"cannot write here: {error.strerror}", where=str(self._logs), hint="Name another folder with --out."
             ) from error
+        port = launchers.reserve_port(table.start_port)
+        argv = arm.command(host=table.host, port=port.number)
         spec = LaunchSpec(
             name=arm.name,
             argv=argv,
@@ -158,7 +161,12 @@ class Fleet:
             grace_s=table.stop_grace_s,
             options=table.launcher_options,
         )
-        up = Up(arm=arm, argv=argv, host=table.host, port=port, log=log, server=self._launcher.start(spec))
+        try:
+            server = self._launcher.start(spec)
+        except BaseException:
+            port.release()
+            raise
+        up = Up(arm=arm, argv=argv, host=table.host, port=port.number, reserved=port, log=log, server=server)
         self._running[arm.name] = up
         return up
 
