@@ -89,7 +89,7 @@ def analyse(
         points=points,
         rejected=selection.rejected,
         costs=costs,
-        verdict=_verdict(observations, refs, compared, selection, load=load, priors=priors),
+        verdict=_verdict(observations, refs, compared, selection, runs, load=load, priors=priors),
         root_cause=root_cause(observations, priors),
         findings=by_urgency([*shared_findings(selection.kept), *baseline_flag_findings(observations, refs)]),
         step_time=step_time,
@@ -132,7 +132,7 @@ def decision_load(
     loads = {item.concurrency for item in observations}
     if not loads:
         return campaign.decision_concurrency
-    if campaign.decision_concurrency in loads:
+    if campaign.decision_concurrency is not None and campaign.decision_concurrency in loads:
         return campaign.decision_concurrency
     candidates = {item.concurrency for item in observations if item.speculative and item.contends}
     comparable = sorted(load for load in candidates & refs.keys() if load is not None)
@@ -171,6 +171,7 @@ def _verdict(
     refs: Mapping[int | None, Reference],
     compared: Mapping[tuple[str, int | None], Comparison],
     selection: Selection,
+    runs: Sequence[StoredRun],
     *,
     load: int | None,
     priors: Priors,
@@ -187,4 +188,14 @@ def _verdict(
         population=population,
         hardware=selection.hardware,
         priors=priors,
+        prompt_set=_prompt_set(selection, runs),
     )
+
+
+def _prompt_set(selection: Selection, runs: Sequence[StoredRun]) -> str | None:
+    """Return the name of the prompts that are compared, where the campaign has others too; else None."""
+    kept, every = (
+        {run.record.workload.prompt_set for run in some if run.record.workload is not None} - {None}
+        for some in (selection.kept, runs)
+    )
+    return next(iter(kept)) if len(kept) == 1 and len(every) > 1 else None

@@ -47,8 +47,9 @@ class BaselineDrift:
 def between_runs(observations: Sequence[Observation], priors: Priors) -> dict[int | None, BetweenRunNoise]:
     """Return the noise between runs per load.
 
-    Runs of one configuration whose rounding ranges overlap are no evidence of noise: rounding explains them. Loads
-    without replicates borrow from loads that have them. A single difference is joined with the default.
+    Runs of one configuration whose rounding ranges overlap are no evidence of noise: rounding explains them. Without
+    step times, runs of one configuration and one drafter should have one throughput. Loads without replicates borrow
+    from loads that have them. A single difference is joined with the default.
     """
     groups = replicates(observations)
     by_load: dict[int | None, list[list[float]]] = defaultdict(list)
@@ -56,6 +57,10 @@ def between_runs(observations: Sequence[Observation], priors: Priors) -> dict[in
     for (load, _), members in groups.items():
         if not _rounding_explains(members):
             by_load[load].append(log_steps(members))
+            ids[load] += [item.run_id for item in members]
+    for (load, *_), members in speed_replicates(observations).items():
+        if not _one_speed(members):
+            by_load[load].append(log_speeds(members))
             ids[load] += [item.run_id for item in members]
     everything = pooled_sd([group for found in by_load.values() for group in found])
     result: dict[int | None, BetweenRunNoise] = {}
@@ -87,6 +92,16 @@ def replicates(observations: Sequence[Observation]) -> dict[tuple[int | None, st
     for item in observations:
         if item.speculative and item.times_steps:
             groups[(item.concurrency, item.configuration.label)].append(item)
+    return {key: members for key, members in groups.items() if len(members) >= 2}
+
+
+def speed_replicates(observations: Sequence[Observation]) -> dict[tuple[int | None, str, str], list[Observation]]:
+    """Return speculative runs without a step time by load, configuration and drafter (else name), two or more each."""
+    groups: dict[tuple[int | None, str, str], list[Observation]] = defaultdict(list)
+    for item in observations:
+        if item.speculative and item.contends and item.step_ms is None:
+            drafter = item.record.name if item.record.drafter is None else item.record.drafter.name
+            groups[(item.concurrency, item.configuration.label, drafter)].append(item)
     return {key: members for key, members in groups.items() if len(members) >= 2}
 
 
@@ -168,6 +183,11 @@ def log_steps(members: Sequence[Observation]) -> list[float]:
     ]
 
 
+def log_speeds(members: Sequence[Observation]) -> list[float]:
+    """Return the logarithms of the throughputs of runs."""
+    return [math.log(item.throughput.value) for item in members if item.throughput is not None]
+
+
 def shifts_to_one_length(members: Sequence[Observation]) -> list[float]:
     """Return the milliseconds that each server's step would take longer at the mean accept length of all.
 
@@ -197,4 +217,9 @@ def _rounding_explains(members: Sequence[Observation]) -> bool:
         for item, shift in zip(members, shifts, strict=True)
         if item.step_ms is not None
     ]
+    return max(low for low, _ in bounds) <= min(high for _, high in bounds)
+
+
+def _one_speed(members: Sequence[Observation]) -> bool:
+    bounds = [item.throughput.bounds for item in members if item.throughput is not None]
     return max(low for low, _ in bounds) <= min(high for _, high in bounds)

@@ -11,6 +11,7 @@ from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.quality_forced import longer_answers, prefill_taken_off
 from tracker.analysis.quality_rates import rate_notes
+from tracker.analysis.quality_speeds import speed_noise_notes
 from tracker.analysis.quality_vocabulary import vocabulary_notes
 from tracker.analysis.results import Note, Point, Window
 from tracker.analysis.selection import Selection, is_news
@@ -37,6 +38,7 @@ def quality_notes(
     return (
         *_runs(selection, window),
         *_noise(observations, references),
+        *speed_noise_notes(observations, references),
         *_baselines(references),
         *_prompts(observations, compared),
         *_idle_ends(observations, references),

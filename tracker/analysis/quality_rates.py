@@ -1,4 +1,4 @@
-"""Printed accept rates: what they counted, and what follows from them."""
+"""Printed accept rates and lengths: what they counted, and what follows from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tracker.analysis.results import Note
 
 
 def rate_notes(observations: Sequence[Observation]) -> Iterable[Note]:
-    """Yield what printed rates were taken for, and the runs whose rate says nothing."""
+    """Yield what printed rates were taken for, the runs whose rate says nothing, and lengths that cannot be."""
     old = tuple(
         dict.fromkeys(
             item.run_id for item in observations if item.cell.accept_rate_convention == "length_over_draft_tokens"
@@ -33,6 +33,7 @@ def rate_notes(observations: Sequence[Observation]) -> Iterable[Note]:
             and item.length is None
             and not item.step_time_only
             and item.cell.reported_accept_rate is not None
+            and item.cell.reported_accept_length is None
         )
     )
     if mute:
@@ -44,3 +45,14 @@ def rate_notes(observations: Sequence[Observation]) -> Iterable[Note]:
             ),
             run_ids=mute,
         )
+    for item in observations:
+        printed = item.cell.reported_accept_length
+        if item.speculative and not item.step_time_only and item.length is None and printed is not None:
+            yield Note(
+                topic="accept length",
+                message=(
+                    f"{item.record.name}: an accept length of {printed.value:.2f} is less than the bonus token of "
+                    "every step, so something else was logged under that name: no break-even follows."
+                ),
+                run_ids=(item.run_id,),
+            )

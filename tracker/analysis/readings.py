@@ -42,12 +42,13 @@ def throughput(cell: Measurement) -> Reading | None:
 def accept_length(cell: Measurement, speculation: Speculation | None) -> Reading | None:
     """Return the accept length: from counts, else printed, narrowed by the length that the printed rate implies.
 
-    Where no length was printed the rate alone gives one, if it says what it counts.
+    Where no length was printed the rate alone gives one, if it says what it counts. A printed length below the bonus
+    token alone is none.
     """
     if cell.verify_steps and cell.accepted_drafts is not None:
         return Reading(value=1 + cell.accepted_drafts / cell.verify_steps)
     printed = _printed(cell.reported_accept_length)
-    if printed is not None and not 0 < printed.value < math.inf:
+    if printed is not None and not (0 < printed.value < math.inf and possible(printed)):
         return None
     if printed is None:
         return _from_rate(cell, speculation)
@@ -58,6 +59,11 @@ def accept_length(cell: Measurement, speculation: Speculation | None) -> Reading
         return printed
     low, high = max(printed.low, implied[0]), min(printed.high, implied[1])
     return printed if low > high else Reading(value=(low + high) / 2, low=low, high=high)
+
+
+def possible(length: Reading) -> bool:
+    """Return whether an accept length holds the bonus token that every step yields, as far as rounding tells."""
+    return length.bounds[1] >= 0.999
 
 
 def accept_rate(cell: Measurement, speculation: Speculation | None) -> float | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tracker.analysis.baselines import Reference
+from tracker.analysis.break_even import measure
 from tracker.analysis.choice import rivals_of, without_luck
 from tracker.analysis.observations import Observation
 from tracker.analysis.pairing import Comparison, compare, prompt_rates
@@ -101,7 +102,7 @@ def judge(
         baseline_run_id=reference.baseline.run_id,
         speedup=speedup,
         smallest_detectable=smallest,
-        reason=reason,
+        reason=reason + _slow_baseline(best, reference),
         prompts_in_common=found.prompts_in_common,
         smallest_detectable_note=_detectable_note(smallest),
         equivalence=level,
@@ -118,21 +119,33 @@ def overall(
     population: Comparison | None,
     hardware: Hardware | None,
     priors: Priors,
+    prompt_set: str | None = None,
 ) -> Verdict:
-    """Return the campaign's verdict: mixed when loads differ."""
+    """Return the campaign's verdict: mixed when loads differ. `prompt_set` names the prompts where there are others."""
     statuses = {item.status for item in by_load}
     status: VerdictStatus = "undecided" if not statuses else "mixed"
     if len(statuses) == 1:
         status = by_load[0].status
     return Verdict(
         status=status,
-        scope=_scope(by_load, population, hardware),
+        scope=_scope(by_load, population, hardware, prompt_set),
         decision_concurrency=decision_load,
         by_concurrency=tuple(by_load),
         population_speedup=Estimate(reason="no comparison at the decision load")
         if population is None
         else around(population.speedup, population.population),
         population_note=None if population is None else _population_note(population, priors),
+    )
+
+
+def _slow_baseline(best: Observation, reference: Reference) -> str:
+    """Return words where a step with drafts takes less time than one without, which only a slow baseline explains."""
+    bar = measure([best], reference.baseline, noise=reference.noise, drift=reference.drift)
+    if bar is None or bar.high >= 1:
+        return ""
+    return (
+        f" A speculative step takes less time than a plain one ({bar.value:.2f}): the baseline is slower than it "
+        "should be, so measure it again before trusting the speed-up."
     )
 
 
@@ -221,13 +234,16 @@ def _why_none(observations: Sequence[Observation], load: int | None) -> str:
     return "".join(parts)
 
 
-def _scope(by_load: Sequence[LoadVerdict], population: Comparison | None, hardware: Hardware | None) -> str:
-    parts = []
+def _scope(
+    by_load: Sequence[LoadVerdict], population: Comparison | None, hardware: Hardware | None, prompt_set: str | None
+) -> str:
+    parts, of = [], "" if prompt_set is None else f" of {prompt_set}"
     if population is not None:
         counts = {item.prompts_in_common for item in by_load} - {None}
         several = population.prompts_assumed or len(counts) > 1
         one = population.prompts == 1
-        parts.append("these prompts" if several else "one prompt" if one else f"these {population.prompts} prompts")
+        which = "these prompts" if several else "one prompt" if one else f"these {population.prompts} prompts"
+        parts.append(f"{which}{of}")
     loads = [item.concurrency for item in by_load if item.concurrency is not None]
     if loads:
         parts.append(in_words(loads))
