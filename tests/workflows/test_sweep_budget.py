@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.workflows.test_sweep_adaptive import INTERLEAVED, RESIDENT, Campaign, server
 from tracker.workflows.sweep_budget import Budget
 from tracker.workflows.sweep_plan import SweepPlan
-from tracker.workflows.sweep_schedule import closing, schedule
+from tracker.workflows.sweep_schedule import Batch, as_chosen, closing, schedule
 from tracker.workflows.sweep_state import SweepState
 
 START_S, MEASURE_S = 60.0, 25.0
@@ -73,6 +74,28 @@ def test_whatever_the_budget_the_last_candidate_has_a_baseline_after_it(
         assert run.now_s <= max(budget_s, 2 * START_S + 3 * MEASURE_S), (budget_s, run.names)
         done.add(sum(name.startswith("s") for name in run.names))
     assert done >= {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_an_order_chosen_as_it_goes_has_the_baselines_that_the_plan_says(
+    campaign: Campaign, every: int, batch: int
+) -> None:
+    plan = _plan(campaign, baseline=f"{INTERLEAVED}every = {every}\n", sweep=f"batch = {batch}")
+    left = list(plan.arms)
+
+    def names(batches: Iterator[Batch]) -> Iterator[str]:
+        for batch in batches:
+            for item in batch.items:
+                if item.arm in left:
+                    left.remove(item.arm)
+                yield item.name
+
+    planned = list(names(schedule(plan, plan.arms)))
+    left[:] = plan.arms
+    chosen = list(names(as_chosen(plan, lambda: list(left))))
+
+    assert chosen == planned
 
 
 def test_a_baseline_alone_is_not_begun_where_nothing_can_be_compared_with_it(

@@ -56,13 +56,15 @@ def as_chosen(plan: SweepPlan, choose: Callable[[], Sequence[Arm]], *, baselines
     resident = baseline if table.baseline is not None and table.baseline.resident else None
     since: int | None = None
     while chosen := list(choose())[: max(1, table.batch)]:
-        items = [Item(arm=arm, name=arm.name) for arm in chosen]
-        if interleaved and baseline is not None and table.baseline is not None:
-            if since is None or since >= table.baseline.every:
-                baselines += 1
-                items.insert(0, Item(arm=baseline, name=f"{baseline.name}-{baselines}"))
-                since = 0
-            since += len(chosen)
+        items: list[Item] = []
+        for arm in chosen:
+            if interleaved and baseline is not None and table.baseline is not None:
+                if since is None or since >= table.baseline.every:
+                    baselines += 1
+                    items.append(Item(arm=baseline, name=f"{baseline.name}-{baselines}"))
+                    since = 0
+                since += 1
+            items.append(Item(arm=arm, name=arm.name))
         for group in _batches(items, max(1, table.batch)):
             yield Batch(items=tuple(group), resident=resident)
     last = closing(plan, baselines=baselines)
