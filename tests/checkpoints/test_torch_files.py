@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
+import struct
 import sys
 import types
 import zipfile
@@ -164,3 +166,76 @@ def test_the_training_state_beside_an_export_is_not_read(tmp_path: Path, write_c
     (folder / "optimizer.pt").write_bytes(b"no archive")
 
     assert checkpoints.describe(folder).sources == ("config.json",)
+
+
+def test_a_pickle_made_to_exhaust_its_reader_ends_at_once(tmp_path: Path, write_checkpoint: Any) -> None:
+    doubled = b"".join(b"h" + bytes([i]) + b"h" + bytes([i]) + b"\x86q" + bytes([i + 1]) for i in range(60))
+    shared = b"".join(
+        b"}q" + bytes([i + 1]) + b"(U\x05modelh" + bytes([i]) + b"U\x06moduleh" + bytes([i]) + b"u" for i in range(60)
+    )
+    wide = b"\x8b" + (200_000).to_bytes(4, "little") + b"\x7f" * 200_000
+    tensor = b"}U\x09fc.weightctorch._utils\n_rebuild_tensor_v2\n((U\x07storagectorch\nFloatStorage\nU\x010"
+    tensor += b"U\x03cpuK\x01tQK\x00"
+    for number, content in enumerate(
+        (
+            b"\x80\x02)q\x00" + doubled + b"0}h\x3cNs.",  # a key whose hash takes 2**60 steps
+            b"\x80\x02}q\x00" + shared + b".",  # a state dict under 2**60 paths
+            b"\x80\x02" + b"}U\x05model" * 5000 + b"N" + b"s" * 5000 + b".",
+            b"\x80\x02}q\x00U\x05modelh\x00s.",  # a mapping inside itself
+            b"\x80\x02" + tensor + wide + b"\x85tRs.",  # a shape of 1.6 million bits
+            b"\x80\x02" + b"N0" * 2_500_000 + b".",
+        )
+    ):
+        folder = write_checkpoint(tmp_path / str(number), CONFIG)
+        _archive(folder / "model.pt", content)
+
+        with pytest.raises(CheckpointError):
+            checkpoints.describe(folder)
+
+
+def test_a_zip_that_lies_about_its_sizes_is_refused_in_bounded_memory(tmp_path: Path, write_checkpoint: Any) -> None:
+    packed = write_checkpoint(tmp_path / "packed", CONFIG)
+    with zipfile.ZipFile(packed / "model.bin", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data.pkl", b"\0" * 10_000_000)
+    with pytest.raises(CheckpointError, match="compressed"):
+        checkpoints.describe(packed)
+    listing = write_checkpoint(tmp_path / "listing", CONFIG)
+    with (listing / "model.bin").open("wb") as file:
+        file.truncate(5 * 2**30)  # sparse
+        file.seek(0, 2)
+        file.write(b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, 0xFFFFFFF0, 0, 0)[:18])
+    with pytest.raises(CheckpointError, match="list of contents"):
+        checkpoints.describe(listing)
+
+
+@pytest.mark.parametrize(
+    "name", ["config.json", "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "a.safetensors"]
+)
+def test_a_pipe_a_device_or_a_folder_in_the_place_of_a_file_is_never_read(
+    name: str, tmp_path: Path, write_checkpoint: Any
+) -> None:
+    for kind in ("pipe", "device", "folder"):
+        folder = write_checkpoint(tmp_path / kind, CONFIG)
+        (folder / name).unlink(missing_ok=True)
+        if kind == "pipe":
+            os.mkfifo(folder / name)
+        elif kind == "device":
+            (folder / name).symlink_to("/dev/zero")
+        else:
+            (folder / name).mkdir()
+
+        with pytest.raises(CheckpointError, match="no file but") as caught:
+            checkpoints.describe(folder)
+
+        assert caught.value.where == str(folder / name)
+
+
+def test_a_config_or_an_index_made_to_break_its_reader_is_refused(tmp_path: Path, write_checkpoint: Any) -> None:
+    deep = write_checkpoint(tmp_path / "deep", CONFIG)
+    (deep / "config.json").write_text('{"rope_scaling":' + '{"a":' * 900 + "1" + "}" * 901)
+    with pytest.raises(CheckpointError, match="nested deeper"):
+        checkpoints.describe(deep)
+    index = write_checkpoint(tmp_path / "index", CONFIG)
+    (index / "model.safetensors.index.json").write_text('{"weight_map": {"a": "' + "x" * 5000 + '"}}')
+    with pytest.raises(CheckpointError, match="not in the folder"):
+        checkpoints.describe(index)

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tracker.checkpoints._files import size_of
 from tracker.errors import CheckpointError
 
 MAX_CONFIG_BYTES = 16 * 1024 * 1024
+MAX_DEPTH = 40
 # Where multimodal models, speculators and others keep the language model's sizes.
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config", "transformer_layer_config", "model")
 # Keys that a check looks at and that have no field of their own.
@@ -32,9 +34,10 @@ def read_config(folder: Path) -> tuple[dict[str, Any], bytes] | None:
     try:
         if not path.exists():
             return None
-        if path.stat().st_size > MAX_CONFIG_BYTES:
+        size = size_of(path)
+        if size > MAX_CONFIG_BYTES:
             raise CheckpointError(
-                f"is {path.stat().st_size} bytes long, no config.json is",
+                f"is {size} bytes long, no config.json is",
                 where=str(path),
                 hint="Is this the right file?",
             )
@@ -52,7 +55,19 @@ def read_config(folder: Path) -> tuple[dict[str, Any], bytes] | None:
         raise CheckpointError(
             f"holds a JSON {type(parsed).__name__} instead of an object", where=str(path), hint="Export it again."
         )
+    if _nests_deeper(parsed, MAX_DEPTH):
+        raise CheckpointError("is nested deeper than any config.json", where=str(path), hint="Export it again.")
     return parsed, body
+
+
+def _nests_deeper(value: Any, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        inner = [item for holder in level for item in (holder.values() if isinstance(holder, dict) else holder)]
+        level = [item for item in inner if isinstance(item, (dict, list))]
+        if not level:
+            return False
+    return True
 
 
 def find(config: Mapping[str, Any], key: str) -> Any:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from tracker.checkpoints._safetensors import Tensor
 
 ROWS = 16
+# Far above any hidden size; a wider row is not read.
+MAX_WIDTH = 1_000_000
 _SAME_DIRECTION = 0.99
 _ITEM_BYTES = {"BF16": 2, "F16": 2, "F32": 4}
 
@@ -31,8 +33,9 @@ def same_embeddings(drafter: Mapping[str, Tensor], target: Mapping[str, Tensor])
 def _table(tensors: Mapping[str, Tensor]) -> Tensor | None:
     named = sorted((name for name in tensors if name.endswith("embed_tokens.weight")), key=len)
     found = tensors[named[0]] if named else None
-    readable = found is not None and len(found.shape) == 2 and found.dtype in _ITEM_BYTES and all(found.shape)
-    return found if readable else None
+    if found is None or len(found.shape) != 2 or found.dtype not in _ITEM_BYTES or not all(found.shape):
+        return None
+    return found if found.shape[1] <= MAX_WIDTH else None
 
 
 def _row(table: Tensor, row: int) -> list[float]:

@@ -15,12 +15,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tracker.checkpoints._files import size_of
 from tracker.errors import CheckpointError
 
 # The format's own limit; DeepSeek-V3's largest shard header is about 150 kB.
 MAX_HEADER_BYTES = 100_000_000
 MAX_INDEX_BYTES = 200_000_000
 MAX_DIMENSIONS = 16
+# Kimi-K2's experts, three tensors each, are two hundred thousand in all files together.
+MAX_TENSORS = 500_000
 # Bits per element; a type that is not listed is taken on trust.
 _BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16,
@@ -75,8 +78,8 @@ def read_header(path: Path) -> dict[str, Tensor]:
     Raises:
         CheckpointError: The header is no header, or claims what the file does not hold.
     """
+    size = size_of(path)
     try:
-        size = path.stat().st_size
         with path.open("rb") as file:
             prefix = file.read(8)
             if len(prefix) < 8:
@@ -91,19 +94,20 @@ def read_header(path: Path) -> dict[str, Tensor]:
             header = file.read(length)
     except OSError as error:
         raise CheckpointError(
-            f"cannot be read ({error.strerror})",
-            where=str(path),
-            hint="Check that the file exists and its permissions.",
+            f"cannot be read ({error.strerror})", where=str(path), hint="Check the file and its permissions."
         ) from error
     entries = _parse_header(header, path)
+    if len(entries) > MAX_TENSORS:
+        _refuse(path, f"names {len(entries)} tensors, above the limit of {MAX_TENSORS} a file", "Is this a checkpoint?")
     tensors = {name: _tensor(name, entry, path, 8 + length, size) for name, entry in entries.items()}
     _refuse_overlap(tensors, path)
     return tensors
 
 
 def _read_sharded(folder: Path, index: Path) -> dict[str, Tensor]:
-    if index.stat().st_size > MAX_INDEX_BYTES:
-        _refuse(index, f"is {index.stat().st_size} bytes long, no index is", "Remove or replace it.")
+    size = size_of(index)
+    if size > MAX_INDEX_BYTES:
+        _refuse(index, f"is {size} bytes long, no index is", "Remove or replace it.")
     try:
         weight_map = json.loads(index.read_bytes())["weight_map"]
     except (ValueError, RecursionError, KeyError, TypeError, OSError) as error:
@@ -112,10 +116,11 @@ def _read_sharded(folder: Path, index: Path) -> dict[str, Tensor]:
         ) from error
     if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
         _refuse(index, "has a `weight_map` that does not map tensors to files", "Download or export it again.")
+    there = {path.name for path in folder.iterdir() if path.is_file()}
     tensors: dict[str, Tensor] = {}
     for shard in sorted(set(weight_map.values())):
         path = folder / shard
-        if path.parent != folder or not path.is_file():
+        if path.parent != folder or path.name not in there:
             _refuse(index, f"names shard {shard}, which is not in the folder", "Complete the download.")
         tensors |= read_header(path)
     missing = sorted(

@@ -1,51 +1,28 @@
 """Names, types and shapes in PyTorch `.bin`/`.pt` files, read without torch, weights, or running anything.
 
 Such a file is a zip archive with one pickle (`data.pkl`) that rebuilds tensors from storages. A pickle can call any
-function; this reader lets it call four of PyTorch's own, each replaced by a stand-in that keeps a name and a shape. A
-pickle that asks for anything else is refused before it is called (the rule that `torch.load(weights_only=True)`
-follows).
+function; here it is followed by a reader of its own, which calls nothing and refuses what a state dict does not need
+(the rule that `torch.load(weights_only=True)` follows).
 """
 
 from __future__ import annotations
 
-import io
-import pickle
 import zipfile
-from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
+from tracker.checkpoints._files import size_of
+from tracker.checkpoints._torch_pickle import ForbiddenNameError, PickledTensor, follow
 from tracker.errors import CheckpointError
 
 _T = TypeVar("_T")
 
-MAX_PICKLE_BYTES = 64 * 1024 * 1024
-MAX_DIMENSIONS = 16
-_DTYPES = {
-    "FloatStorage": "F32", "HalfStorage": "F16", "BFloat16Storage": "BF16", "DoubleStorage": "F64",
-    "LongStorage": "I64", "IntStorage": "I32", "ShortStorage": "I16", "CharStorage": "I8", "ByteStorage": "U8",
-    "BoolStorage": "BOOL", "UntypedStorage": "U8", "Float8_e4m3fnStorage": "F8_E4M3",
-    "Float8_e5m2Storage": "F8_E5M2",
-}  # fmt: skip
-# Types without a storage class of their own are named by their dtype (`_rebuild_tensor_v3`).
-_NEWER_DTYPES = {
-    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "float8_e8m0fnu": "F8_E8M0", "float4_e2m1fn_x2": "F4",
-    "uint16": "U16", "uint32": "U32", "uint64": "U64",
-}  # fmt: skip
+MAX_PICKLE_BYTES = 32 * 1024 * 1024
+# `checkpoint["state_dict"]["model"]["module"]` is as deep as trainers bury their weights.
+_MAX_WRAPPERS = 3
 _TRAINER_FILES = frozenset({"training_args.bin", "optimizer.pt", "scheduler.pt", "training_state.pt", "rng_state.pth"})
 _CONVERT = "Convert it to safetensors on a machine you trust with it: `safetensors.torch.save_file(...)`."
-
-
-@dataclass(frozen=True, slots=True)
-class PickledTensor:
-    """One tensor as the pickle describes it."""
-
-    dtype: str
-    """Element type in safetensors' names."""
-    shape: tuple[int, ...]
-    """Shape."""
 
 
 def read_torch_folder(folder: Path) -> dict[str, PickledTensor]:
@@ -74,13 +51,11 @@ def read_torch_file(path: Path) -> dict[str, PickledTensor]:
     """
     content = _pickle_of(path)
     try:
-        value = _Reader(io.BytesIO(content), path).load()
-    except CheckpointError:
-        raise
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        value = follow(content)
+    except ForbiddenNameError as error:
+        raise _refusal(path, str(error)) from error
+    except ValueError as error:
         raise CheckpointError(f"holds a damaged pickle ({error})", where=str(path), hint=_CONVERT) from error
-    except (RecursionError, MemoryError, OverflowError) as error:
-        raise CheckpointError("holds a pickle made to exhaust its reader", where=str(path), hint=_CONVERT) from error
     found = state_tensors(value, PickledTensor)
     if not found:
         raise CheckpointError(
@@ -90,8 +65,9 @@ def read_torch_file(path: Path) -> dict[str, PickledTensor]:
 
 
 def _pickle_of(path: Path) -> bytes:
+    size_of(path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(cast("IO[bytes]", _Bounded(file, path))) as archive:
             named = [
                 info
                 for info in archive.infolist()
@@ -103,6 +79,8 @@ def _pickle_of(path: Path) -> bytes:
                 raise _refusal(
                     path, f"holds a pickle of {named[0].file_size} bytes, above the limit of {MAX_PICKLE_BYTES}"
                 )
+            if named[0].compress_type != zipfile.ZIP_STORED:
+                raise _refusal(path, "holds a compressed pickle, which PyTorch never writes")
             return archive.read(named[0])
     except zipfile.BadZipFile as error:
         raise CheckpointError(
@@ -114,63 +92,42 @@ def _pickle_of(path: Path) -> bytes:
         raise CheckpointError(f"cannot be read ({error})", where=str(path), hint="Check the file.") from error
 
 
-class _Reader(pickle.Unpickler):
-    """An unpickler that knows a few harmless names and refuses the rest by name."""
+class _Bounded:
+    """A file that refuses to be read in pieces larger than any pickle or list of contents: a zip may claim anything."""
 
-    def __init__(self, file: io.BytesIO, path: Path) -> None:
-        super().__init__(file)
-        self._path = path
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self._file, self._path = file, path
 
-    def find_class(self, module: str, name: str) -> Any:
-        """Return a stand-in for what a state dict needs; anything else is refused, not imported."""
-        if module == "collections" and name == "OrderedDict":
-            return OrderedDict
-        if module == "torch._utils" and name in ("_rebuild_tensor_v2", "_rebuild_tensor"):
-            return _rebuild
-        if module == "torch._utils" and name == "_rebuild_tensor_v3":
-            return _rebuild_typed
-        if module == "torch" and name in _NEWER_DTYPES:
-            return _NEWER_DTYPES[name]
-        if module == "torch._utils" and name == "_rebuild_parameter":
-            return _rebuild_parameter
-        if module in ("torch", "torch.storage") and name in _DTYPES:
-            return _DTYPES[name]
-        raise _refusal(self._path, f"wants to call {module}.{name} while it is read; nothing was run")
+    def read(self, size: int = -1) -> bytes:
+        """Return as many bytes as asked for, or the rest."""
+        limit = MAX_PICKLE_BYTES + 1
+        content = self._file.read(min(size, limit) if size >= 0 else limit)
+        if len(content) == limit:
+            raise _refusal(self._path, "claims a list of contents larger than any PyTorch archive's")
+        return content
 
-    def persistent_load(self, pid: Any) -> Any:
-        """Return a storage's element type; its bytes are not read."""
-        if isinstance(pid, tuple) and len(pid) >= 2 and pid[0] == "storage" and isinstance(pid[1], str):
-            return pid[1]
-        raise _refusal(self._path, "refers to something that is no tensor storage")
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a place."""
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._file.tell()
+
+    def seekable(self) -> bool:
+        """Return that it can be read anywhere."""
+        return True
 
 
-def _rebuild(storage: Any, offset: Any, size: Any, *rest: Any) -> PickledTensor:
-    del offset, rest
-    proper = isinstance(size, tuple) and len(size) <= MAX_DIMENSIONS and all(isinstance(part, int) for part in size)
-    if not isinstance(storage, str) or not proper:
-        raise ValueError("a tensor without storage and shape")
-    return PickledTensor(storage, size)
-
-
-def _rebuild_typed(storage: Any, offset: Any, size: Any, *rest: Any) -> PickledTensor:
-    dtype = rest[3] if len(rest) > 3 else None
-    if not isinstance(dtype, str):
-        raise ValueError("a tensor without an element type")
-    return _rebuild(dtype if isinstance(storage, str) else storage, offset, size)
-
-
-def _rebuild_parameter(data: Any, *rest: Any) -> Any:
-    del rest
-    return data
-
-
-def state_tensors(value: Any, kind: type[_T]) -> dict[str, _T]:
-    """Return the tensors of a state dict, also where it lies under `state_dict` or `model`."""
+def state_tensors(value: Any, kind: type[_T], *, wrappers: int = _MAX_WRAPPERS) -> dict[str, _T]:
+    """Return the tensors of a state dict, also where it lies under `state_dict`, `model` or `module`."""
     if not isinstance(value, Mapping):
         return {}
     found = {key: item for key, item in value.items() if isinstance(key, str) and isinstance(item, kind)}
-    nested = (state_tensors(value.get(key), kind) for key in ("state_dict", "model", "module"))
-    return found or next((inner for inner in nested if inner), {})
+    if found or not wrappers:
+        return found
+    nested = (state_tensors(value.get(key), kind, wrappers=wrappers - 1) for key in ("state_dict", "model", "module"))
+    return next((inner for inner in nested if inner), {})
 
 
 def _refusal(path: Path, message: str) -> CheckpointError:

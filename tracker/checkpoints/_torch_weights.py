@@ -38,6 +38,7 @@ def look_at_archives(paths: Sequence[Path], progress: Callable[[int, int], None]
         for name, tensor in _tensors(torch, path).items():
             if not tensor.is_floating_point() or tensor.numel() == 0:
                 continue
+            _refuse_expanded(tensor, name, path)
             finite, nonzero = _scan(torch, tensor)
             if not finite:
                 not_finite.append(name)
@@ -66,6 +67,16 @@ def _tensors(torch: Any, path: Path) -> Mapping[str, torch.Tensor]:
             hint="Convert it to safetensors on a machine you trust with it: `safetensors.torch.save_file(...)`.",
         ) from error
     return state_tensors(content, torch.Tensor)
+
+
+def _refuse_expanded(tensor: torch.Tensor, name: str, path: Path) -> None:
+    """Refuse a tensor that repeats its storage: laid out in memory, a file of a kilobyte would take terabytes."""
+    if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+        raise CheckpointError(
+            f"holds tensor {name!r} of {tensor.numel()} values in fewer bytes than they take",
+            where=str(path),
+            hint="Save it with `.contiguous()`.",
+        )
 
 
 def _scan(torch: Any, tensor: torch.Tensor) -> tuple[bool, bool]:

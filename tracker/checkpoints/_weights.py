@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tracker.checkpoints._embeddings import MAX_WIDTH
 from tracker.checkpoints._safetensors import Tensor
 from tracker.errors import CheckpointError
 
@@ -87,7 +88,11 @@ def norms_look_untrained(norms: NDArray[np.float64], width: int) -> bool:
 
 
 def _looks_untrained(tensor: Tensor) -> bool:
-    if len(tensor.shape) != 2 or tensor.shape[1] < _MIN_WIDTH or tensor.dtype not in ("BF16", "F16", "F32"):
+    if (
+        len(tensor.shape) != 2
+        or not _MIN_WIDTH <= tensor.shape[1] <= MAX_WIDTH
+        or tensor.dtype not in ("BF16", "F16", "F32")
+    ):
         return False
     rows, width = tensor.shape
     row_bytes = (tensor.end - tensor.begin) // rows
