@@ -131,6 +131,14 @@ def test_first_screen_shows_verdict_and_root_cause(chromium: Browser, pages: Pat
                 assert box["y"] + box["height"] <= size["height"], selector
 
 
+def test_a_row_named_by_a_number_carries_its_unit_on_a_phone(chromium: Browser, pages: Path) -> None:
+    before = "getComputedStyle(document.querySelector('#loads table tbody th'), '::before').content"
+    with opened(chromium, pages / "h200" / "memo.html", PHONE) as (page, _):
+        assert page.evaluate(before).replace('"', "") in ("Streams: ", "Streams : ", "Streams  : ")
+        page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+        assert page.evaluate(before) == "none"
+
+
 def test_brief_is_read_within_two_phone_screens(chromium: Browser, pages: Path) -> None:
     with opened(chromium, pages / "founding" / "memo.html", NARROW) as (page, _):
         box = page.locator(".brief").bounding_box()
@@ -259,10 +267,19 @@ def test_index_draws_the_trend_without_trouble(chromium: Browser, tmp_path: Path
     entries = [entry_from(memo, f"{name}/memo.html") for name, memo in memos.items()]
     (tmp_path / "index.html").write_text(render_index(entries), encoding="utf-8")
 
-    with opened(chromium, tmp_path / "index.html", NARROW) as (page, trouble):
+    # Marks over the numbers of the axis.
+    covered = """Array.from(document.querySelectorAll('svg.c text.tick')).filter(t => {
+        const a = t.getBoundingClientRect();
+        return Array.from(document.querySelectorAll('svg.c svg path')).some(mark => {
+            const b = mark.getBoundingClientRect();
+            return Math.min(a.right, b.right) > Math.max(a.left, b.left) + 1
+                && Math.min(a.bottom, b.bottom) > Math.max(a.top, b.top) + 1;
+        });
+    }).map(t => t.textContent)"""
+    with opened(chromium, tmp_path / "index.html", NARROWEST) as (page, trouble):
         assert page.locator("svg.c").count() == 1
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-        assert page.evaluate(OUTSIDE) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROWEST["width"]
+        assert page.evaluate(OUTSIDE) == page.evaluate(OVER) == page.evaluate(covered) == []
         assert trouble == []
 
 

@@ -12,6 +12,7 @@ from tests.report.founding import context, founding
 from tests.report.founding_options import founding_decision
 from tests.report.h200 import h200, h200_decision
 from tracker.analysis.results import CampaignAnalysis, Note
+from tracker.domain.estimate import Estimate
 from tracker.report import MemoView, build, render_explore, render_html, render_text
 from tracker.report.naming import MAX_RUNS, short_words
 
@@ -143,3 +144,27 @@ def test_words_for_screen_readers_and_the_explorer_carry_whole_names() -> None:
     figures = json.loads(page.split('id="figures">', 1)[1].split("</script>", 1)[0])
     assert any(name in place.replace("<br>", "") for place in figures["throughput"]["data"][0]["y"])
     assert "5 draft tokens, CUDA graph · EAGLE3" in page
+
+
+def test_a_size_that_is_measured_is_named_before_the_far_end_of_the_interval() -> None:
+    source = founding()
+    needed = dataclasses.replace(source.scaling.samples_to_break_even, low=5_000, median=9_800, high=168_000)
+    view = memo(dataclasses.replace(source, scaling=dataclasses.replace(source.scaling, samples_to_break_even=needed)))
+
+    assert "About 9,800 samples, within the measured sizes; the 80 % interval reaches 170,000." in flat(view)
+
+
+def test_a_prior_that_the_data_rule_out_is_not_also_called_open() -> None:
+    decision = founding_decision()
+    item = dataclasses.replace(
+        decision.sensitivity[0],
+        samples=100_000,
+        stated=Estimate(value=2.58, low=2.17, high=3.05),
+        reweighted=Estimate(value=2.36, low=2.07, high=2.67),
+        held=Estimate(reason="7 effective draws meet the data, too few to tell"),
+        likelihood_ratio=0.0005,
+    )
+    view = build(founding(), dataclasses.replace(decision, sensitivity=(item,)), context())
+
+    assert "they rule it out." in flat(view)
+    assert "too few to tell" not in flat(view)

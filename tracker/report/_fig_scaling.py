@@ -223,7 +223,11 @@ def _answer(fit: ScalingFit) -> Rich:
     if needed.low is not None and needed.high is not None and needed.high <= largest:
         return rich("Reached within the measured sizes: it takes ", low, " to ", high, " samples.")
     if needed.low is not None and needed.low <= largest:
-        return rich("The largest size may be enough already; at the other end it takes ", high, ".")
+        end = rich("; the 80 % interval reaches ", high, ".")
+        if needed.median is not None and needed.median <= largest:
+            middle = _words(needed.median, needed.max_samples, "median")
+            return rich("About ", middle, " samples, within the measured sizes", end)
+        return rich("The largest size may be enough already", end)
     if wide:
         why = "one size" if len(fit.points) == 1 else "these sizes"
         return rich(f"Cannot be planned from {why}: ", low, " samples, or ", high, ".")

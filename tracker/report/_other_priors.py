@@ -43,10 +43,10 @@ def _forecast(reading: Reading, item: PriorSensitivity) -> Rich:
     ]
     ends = num.interval(item.reweighted, 2, f"80 % interval of {_SOURCE}.accept_length_reweighted", runs)
     parts += [" (", ends, ") instead of ", _value(item.stated, "accept_length", runs)]
-    if item.held.value is None:
+    if item.held.value is None and not item.contradicted:
         reason = quote(item.held.reason or "", f"{_SOURCE}.accept_length_held.reason", runs)
         parts += ["; with the forms of the curve weighed as before, ", reason]
-    elif abs(item.held.value - item.reweighted.value) >= _APART:
+    elif item.held.value is not None and abs(item.held.value - item.reweighted.value) >= _APART:
         held = _value(item.held, "accept_length_held", runs)
         parts += ["; ", held, " with the forms of the curve weighed as before"]
     return rich(*parts, ".")

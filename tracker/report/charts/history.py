@@ -23,7 +23,7 @@ _MARKS = {
 def draw_history(data: HistoryData) -> Drawing:
     """Return the values in order of time; nothing is drawn between them, for nothing was measured there."""
     first, last = data.points[0].at, data.points[-1].at
-    x = Scale(low=0.0, high=max(1.0, (last - first).total_seconds()), left=7.0, right=93.0)
+    x = Scale(low=0.0, high=max(1.0, (last - first).total_seconds()), left=12.0, right=93.0)
     low, high = covering([data.bar, *(point.value for point in data.points)], pad=0.12)
     y = _Vertical(min(low, data.bar), high)
     marks: list[Mark] = []
@@ -84,7 +84,7 @@ def _dates(first: datetime, last: datetime, x: Scale) -> list[Mark]:
     marks: list[Mark] = [Line(x1=2, y1=_BOTTOM, x2=98, y2=_BOTTOM, css="axis")]
     for moment in _moments(first, last):
         at = x.at((moment - first).total_seconds())
-        anchor: Anchor = "start" if at < 12 else "end" if at > 88 else "middle"
+        anchor: Anchor = "start" if at < 16 else "end" if at > 88 else "middle"
         marks.append(Line(x1=at, y1=_BOTTOM, x2=at, y2=_BOTTOM + 5, css="axis"))
         marks.append(Text(x=at, y=_BOTTOM + 19, text=_stamp(moment, last - first), css="t2 tick", anchor=anchor))
     return marks
