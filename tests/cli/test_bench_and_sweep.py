@@ -246,6 +246,17 @@ def test_a_huge_data_set_is_cut_and_the_record_names_what_was_sent(cli: Cli, tmp
     assert record["workload"]["prompts"] == record["measurements"][0]["prompts"] == 500
 
 
+@pytest.mark.parametrize("wrong", [("--experiment", "a/b"), ("--drafter", "missing"), ("--target", "missing")])
+def test_what_would_keep_a_bench_from_being_logged_is_said_before_the_server_is_asked(
+    cli: Cli, wrong: tuple[str, str]
+) -> None:
+    done = cli("bench", "http://127.0.0.1:9", *wrong)
+
+    assert done.code == 1
+    assert wrong[1] in done.err
+    assert "127.0.0.1" not in done.err
+
+
 @pytest.mark.slow
 def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path) -> None:
     with shared(*EAGLE3, FAKE_STEP_MS="4") as url:

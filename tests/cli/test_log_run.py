@@ -200,3 +200,49 @@ def test_a_command_that_ends_well_without_its_result_is_logged_and_still_an_erro
     assert "never-written.csv" in outcome.err
     (row,) = json.loads(cli("runs", "--json").out)
     assert row["validity"] == "partial"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["--experiment", "a/b"], "a/b"),
+        (["--experiment", "what?"], "what?"),
+        (["--drafter", "missing"], "missing"),
+        (["--target", "missing"], "missing"),
+        (["--as", "nonsense"], "nonsense"),
+        (["--metric", "accept_length=abc"], "abc"),
+        (["--tracking-uri", "nonsense"], "nonsense"),
+    ],
+)
+def test_what_would_keep_a_result_from_being_logged_is_said_before_the_command_runs(
+    cli: Cli, tmp_path: Path, wrong: list[str], words: str
+) -> None:
+    outcome = cli("log-run", *wrong, "--", sys.executable, "-c", "open('ran', 'w')")
+
+    assert outcome.code in (1, 2)
+    assert words in outcome.err
+    assert "next:" in outcome.err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_drafter_that_vanished_while_the_command_ran_does_not_cost_its_result(cli: Cli, tmp_path: Path) -> None:
+    drafter = tmp_path / "drafter"
+    drafter.mkdir()
+    (drafter / "config.json").write_text('{"architectures": ["LlamaForCausalLMEagle3"]}')
+    script = f"import shutil; shutil.rmtree('drafter'); open('out.csv','w').write({TABLE!r})"
+
+    outcome = cli("log-run", tmp_path / "out.csv", "--drafter", drafter, "--", sys.executable, "-c", script)
+
+    assert outcome.code == 1
+    assert "drafter" in outcome.err
+    assert len(outcome.out.split()) == 2
+
+
+@pytest.mark.parametrize("typed", ["accept_length=", "accept_length=abc", "accept_length=-1", "colour=3"])
+def test_a_value_typed_by_hand_that_is_no_measurement_makes_no_run(cli: Cli, typed: str) -> None:
+    outcome = cli("log-run", "--metric", typed)
+
+    assert outcome.code == 1
+    assert typed.partition("=")[0] in outcome.err
+    assert "where: --metric" in outcome.err
+    assert cli("runs").out == ""

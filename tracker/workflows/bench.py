@@ -19,9 +19,9 @@ from tracker.environment import provenance
 from tracker.errors import StoreError, TrackerError, UsageError
 from tracker.load.interrupts import finished
 from tracker.store import Spool, log_many
-from tracker.store.matching import check_experiment_name
 from tracker.workflows import bench_changed
 from tracker.workflows.assemble import RunFacts, assemble
+from tracker.workflows.beforehand import require_loggable
 from tracker.workflows.bench_measure import OnProgress, measure
 from tracker.workflows.bench_measured import Measured
 from tracker.workflows.bench_plan import BenchPlan
@@ -91,9 +91,11 @@ def run_bench(request: BenchRequest, session: Session, *, on_progress: OnProgres
     Raises:
         ServerError: Nothing answers at the address.
         InputError: Not one request was answered, a folder cannot be written, or the campaign's name cannot be one.
+        CheckpointError: A checkpoint named cannot be described; nothing was measured.
         UsageError: There is nothing to measure.
     """
-    check_experiment_name(request.experiment or DEFAULT_EXPERIMENT)
+    # A store that cannot be used is no reason to stop: the run waits in the spool.
+    require_loggable(request.experiment or DEFAULT_EXPERIMENT, (request.drafter, request.target), None)
     plans = _plans(request.plan)
     outcomes: list[BenchOutcome] = []
     for label, plan in plans:

@@ -13,6 +13,7 @@ from tracker.domain.provenance import InputFile, Provenance
 from tracker.domain.record import Attachment, LoggedRun, Role, RunRecord, StoredRun
 from tracker.environment import provenance
 from tracker.errors import (
+    CheckpointError,
     InputError,
     RecordConflictError,
     ServerError,
@@ -25,11 +26,13 @@ from tracker.store import log_many, put_campaign, send_campaign
 from tracker.workflows import command_watch, originals, simulated
 from tracker.workflows.adopt_connect import Connection, connect_benchmarks, named_training
 from tracker.workflows.assemble import RunFacts, assemble
+from tracker.workflows.beforehand import require_format, require_loggable
 from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, CampaignInput, read_campaign
 from tracker.workflows.described import held_against_description
 from tracker.workflows.merge import Source, merge
 from tracker.workflows.server_sources import ServerFacts, ServerOptions, from_log_head, read_sources
 from tracker.workflows.session import Session
+from tracker.workflows.typed import typed_runs
 
 DEFAULT_EXPERIMENT = "benchmarks"
 NO_RESULT = "the command left no result that tracker recognises; name its result file before `--`"
@@ -135,6 +138,8 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
     campaign = _campaign(request)
     trained = named_training(request.training, session)
     server = read_sources(request.server)
+    if request.command:
+        _require_loggable(request, campaign, session)
     watched = command_watch.run(request.command, session.environ) if request.command else None
     unread: TrackerError | None = None
     if watched is None:
@@ -150,9 +155,19 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
             sources, detected = (Source(imported=_from_command(str(error)), importer="command"),), ()
     attachments = watched.attachments if watched else ()
     told = _provenance(watched, session)
-    runs = [
-        _record(source, request, campaign, server, watched, attachments, session, told, trained) for source in sources
-    ]
+
+    def recorded(request: LogRequest) -> list[LoggedRun]:
+        return [
+            _record(one, request, campaign, server, watched, attachments, session, told, trained) for one in sources
+        ]
+
+    try:
+        runs = recorded(request)
+    except CheckpointError as error:
+        if watched is None:
+            raise
+        # It was there before the command ran, which cannot be had again.
+        runs, unread = recorded(dataclasses.replace(request, drafter=None, target=None)), error
     exit_code = watched.exit_code if watched else None
     if request.dry_run:
         outcomes = tuple(LoggedOutcome(run_id=None, record=run.record) for run in runs)
@@ -170,6 +185,15 @@ def log_run(request: LogRequest, session: Session) -> LogResult:
         connections=connections,
         renamed_to=renamed_to,
     )
+
+
+def _require_loggable(request: LogRequest, campaign: CampaignFile | None, session: Session) -> None:
+    """Refuse what a command's result could not be logged with, before it has run for hours."""
+    experiment = _experiment(request, campaign, session.environ)
+    require_loggable(experiment, (request.drafter, request.target), None if request.dry_run else session)
+    require_format(request.format)
+    if request.metrics:
+        typed_runs(request.metrics, None if request.inputs else request.columns)
 
 
 def _connect(outcomes: Sequence[LoggedOutcome], session: Session) -> tuple[tuple[Connection, ...], TrackerError | None]:
@@ -235,10 +259,11 @@ def _sources(
         found += [_from_file(run, importer=name, entry=entry, digests=digests, kept=kept, path=path) for run in runs]
     if campaign is None:
         found = list(merge(found))
-    values = [*request.rows, *([request.metrics] if request.metrics else [])]
-    if values:
-        typed = importers.from_values(values, None if paths else request.columns)
-        found += [Source(imported=run, importer="typed") for run in typed]
+    columns = None if paths else request.columns
+    typed = [*importers.from_values(request.rows, columns)] if request.rows else []
+    if request.metrics:
+        typed += typed_runs(request.metrics, columns)
+    found += [Source(imported=run, importer="typed") for run in typed]
     if not found and watched is not None:
         found = [Source(imported=_from_command(NO_RESULT), importer="command")]
     if not found:
