@@ -14,6 +14,7 @@ from tests.report.h200 import h200, h200_decision
 from tracker.analysis.results import CampaignAnalysis, Note
 from tracker.domain.estimate import Estimate
 from tracker.report import MemoView, build, render_explore, render_html, render_text
+from tracker.report.memo_json import payload
 from tracker.report.naming import MAX_RUNS, short_words
 
 
@@ -168,3 +169,16 @@ def test_a_prior_that_the_data_rule_out_is_not_also_called_open() -> None:
 
     assert "they rule it out." in flat(view)
     assert "too few to tell" not in flat(view)
+
+
+def test_a_note_for_each_of_very_many_configurations_is_not_a_page_of_text() -> None:
+    source = founding()
+    notes = tuple(
+        Note(topic="noise between runs", message=f"{index} servers of one configuration differ", run_ids=())
+        for index in range(2, 22)
+    )
+    view = memo(dataclasses.replace(source, data_quality=notes))
+
+    assert "5 servers of one configuration differ. 16 more notes of this kind are in memo.json." in flat(view)
+    assert "6 servers of one configuration" not in flat(view)
+    assert len(payload(view)["data_quality"]) == 20

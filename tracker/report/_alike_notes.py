@@ -9,6 +9,7 @@ from tracker.analysis.results import CampaignAnalysis, Note
 
 _LEAST = 3  # two may stand side by side
 _MANY = 4  # more loads than that under one heading each are a list nobody reads
+_MOST = 6  # and more sentences than that in one paragraph are not read either: memo.json has each of them
 
 
 def joined(analysis: CampaignAnalysis, notes: Sequence[Note]) -> list[Note]:
@@ -45,7 +46,10 @@ def _by_topic(notes: Sequence[Note]) -> list[Note]:
             out += members
             continue
         runs = tuple(dict.fromkeys(run for note in members for run in note.run_ids))
-        message = " ".join(f"{note.message.rstrip('.')}." for note in members)
+        shown = members if len(members) <= _MOST else members[: _MOST - 2]
+        message = " ".join(f"{note.message.rstrip('.')}." for note in shown)
+        if len(shown) < len(members):
+            message += f" {len(members) - len(shown)} more notes of this kind are in memo.json."
         out.append(dataclasses.replace(members[0], message=message, run_ids=runs))
     return out
 
