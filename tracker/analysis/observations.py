@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from tracker.analysis import readings
 from tracker.analysis.readings import Reading
 from tracker.analysis.results import Configuration
+from tracker.analysis.words import streams
 from tracker.domain.finding import Confidence, Finding, Severity
 from tracker.domain.measurement import Measurement, RequestRow
 from tracker.domain.record import RunRecord, StoredRun
 
+# With more requests failed than this the rest is another workload: fewer streams, the harder prompts gone.
+MOST_FAILED = 0.05
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 _CONFIDENCES: tuple[Confidence, ...] = ("certain", "high", "medium", "low")
 
@@ -95,7 +98,8 @@ def observe(runs: Sequence[StoredRun], configurations: Mapping[str, Configuratio
                 rows[row.concurrency].append(row)
         reason = _excluded(run.record, superseded)
         for cell in run.record.pooled():
-            found.append(_observe(run, cell, tuple(rows[cell.concurrency]), configurations[run.run_id], reason))
+            left_out = reason or failures(cell)
+            found.append(_observe(run, cell, tuple(rows[cell.concurrency]), configurations[run.run_id], left_out))
     return tuple(found)
 
 
@@ -162,6 +166,15 @@ def _excluded(record: RunRecord, superseded: Mapping[str, str]) -> str | None:
         return None
     cause = finding.message if finding.flag_before is None else f"ran with {finding.flag_before}"
     return f"{finding.code}: {cause}"
+
+
+def failures(cell: Measurement) -> str | None:
+    """Return why a load counts for nothing: the answers that came say little of a server that leaves others out."""
+    failed = cell.requests_failed or 0
+    sent = failed + (cell.requests_completed or 0)
+    if cell.requests_completed is None or failed <= MOST_FAILED * sent:
+        return None
+    return f"{failed:,} of {sent:,} requests failed at {streams(cell.concurrency)}"
 
 
 def _simulated(record: RunRecord) -> bool:

@@ -8,7 +8,7 @@ from tracker.analysis.baselines import Reference
 from tracker.analysis.break_even import measure, reachability
 from tracker.analysis.costs import length_estimate, step_estimate
 from tracker.analysis.noise import repeat_components
-from tracker.analysis.observations import Observation
+from tracker.analysis.observations import Observation, failures
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.priors import Priors
 from tracker.analysis.readings import accept_rate
@@ -121,7 +121,7 @@ def _speedup(item: Observation, reference: Reference | None, comparison: Compari
         return Estimate(reason="acceptance was simulated: step time only")
     if reference is None:
         return Estimate(reason="no baseline at this load")
-    return Estimate(reason="no throughput reported")
+    return Estimate(reason=failures(item.cell) or "no throughput reported")
 
 
 def _order(point: Point) -> tuple[bool, int, bool, float, str]:

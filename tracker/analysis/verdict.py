@@ -9,7 +9,7 @@ from dataclasses import replace
 from tracker.analysis.baselines import Reference
 from tracker.analysis.break_even import measure
 from tracker.analysis.choice import rivals_of, without_luck
-from tracker.analysis.observations import Observation
+from tracker.analysis.observations import Observation, failures
 from tracker.analysis.pairing import Comparison, compare, prompt_rates
 from tracker.analysis.power import equivalence, minimal_detectable_effect
 from tracker.analysis.priors import Priors
@@ -30,7 +30,7 @@ def comparisons(
     rates = {load: prompt_rates(reference.baseline.rows) for load, reference in references.items()}
     for item in observations:
         reference = references.get(item.concurrency)
-        if reference is None or item is reference.baseline or item.step_time_only:
+        if reference is None or item is reference.baseline or item.step_time_only or failures(item.cell) is not None:
             continue
         result = compare(
             item,
