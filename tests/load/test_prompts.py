@@ -71,6 +71,13 @@ def test_a_json_list_is_read_like_lines(tmp_path: Path) -> None:
     assert [item.text for item in read_prompts(path).prompts] == ["a", "b"]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_prompts(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"prompt": "a"}', encoding="utf-8-sig")
+
+    assert [item.text for item in read_prompts(path).prompts] == ["a"]
+
+
 def test_a_line_without_a_prompt_is_named(tmp_path: Path) -> None:
     path = _write(tmp_path / "p.jsonl", {"prompt": "a"}, {"answer": "b"})
 

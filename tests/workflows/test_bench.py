@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -11,7 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from tests.fakes.servers import EAGLE3, ENGINE, LAUNCH, free_port, serving, shared
 from tests.workflows.benching import PROMPTS, bench, plan
@@ -100,6 +103,15 @@ def test_the_openai_route_is_taken_for_a_server_that_is_not_sglang(tmp_path: Pat
     assert record.pooled()[0].output_tokens == 96
 
 
+def test_a_pass_with_fewer_requests_than_streams_does_not_pass_for_that_load(tmp_path: Path) -> None:
+    with shared(*EAGLE3) as url:
+        record = bench(url, tmp_path, loads=(Load(concurrency=4, requests=4), Load(concurrency=8, requests=5))).record
+
+    (found,) = [finding for finding in record.findings if finding.code == "LOAD_NOT_REACHED"]
+    assert found.message == "At 8 streams a pass has 5 requests only: never more than 5 were in flight."
+    assert "32 requests" in (found.fix or "")
+
+
 def test_foreign_traffic_is_found_by_the_servers_own_counter(tmp_path: Path) -> None:
     with serving(FAKE_MODE="foreign:5") as url:
         record = bench(url, tmp_path).record
@@ -147,6 +159,14 @@ def test_half_the_interval_is_students_t_over_repeats() -> None:
     # mean 100, standard deviation 10, n 4: 1.6377 * 10 / 2 / 100
     assert half_width([90, 90, 110, 110]) == pytest.approx(1.6377 * 11.547 / 2 / 100, rel=1e-3)
     assert half_width([100.0, 101.0]) is None
+
+
+@pytest.mark.parametrize("count", [3, 8, 16, 17, 18, 40, 200])
+def test_the_interval_is_students_for_any_number_of_repeats(count: int) -> None:
+    values = [100.0 + (index % 2) for index in range(count)]
+    expected = stats.t.ppf(0.9, count - 1) * np.std(values, ddof=1) / math.sqrt(count) / np.mean(values)
+
+    assert half_width(values) == pytest.approx(expected, rel=3e-3)
 
 
 def test_a_server_that_answers_nothing_is_an_error_that_says_how(tmp_path: Path) -> None:

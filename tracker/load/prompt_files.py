@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
@@ -34,7 +35,7 @@ def read_prompts(source: str | Path) -> PromptSet:
         return _prompt_set(BUILT_IN, packaged.read_bytes(), where="tracker/load/prompts.jsonl")
     path = Path(source)
     try:
-        content = path.read_bytes()
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise InputError(
             f"the prompts cannot be read: {error.strerror or error}",

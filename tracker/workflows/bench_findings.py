@@ -12,7 +12,7 @@ from tracker.load.client import FAST_TRANSPORT, transport_name
 from tracker.workflows import bench_sampling
 from tracker.workflows.bench_counters import TOLERANCE_FRACTION, agree
 from tracker.workflows.bench_measured import Measured, PassRecord
-from tracker.workflows.bench_plan import BenchPlan
+from tracker.workflows.bench_plan import REQUESTS_PER_STREAM, BenchPlan, Load
 
 # Answers that end before the limit although they were not to; a few may meet the end of the context.
 SHORT_FRACTION = 0.01
@@ -22,7 +22,20 @@ def findings(measured: Measured, plan: BenchPlan) -> tuple[Finding, ...]:
     """Return what was wrong with the measuring itself."""
     found = [_bottleneck(item) for item in measured.kept]
     more = (_counters(measured), _steps(measured), _short(measured, plan), _unflushed(measured), _restarted(measured))
-    return tuple(item for item in (*found, *more, *bench_sampling.findings(measured)) if item is not None)
+    few = [_too_few(load) for load in plan.loads]
+    return tuple(item for item in (*few, *found, *more, *bench_sampling.findings(measured)) if item is not None)
+
+
+def _too_few(load: Load) -> Finding | None:
+    if load.concurrency is None or load.requests >= load.concurrency:
+        return None
+    return Finding(
+        code="LOAD_NOT_REACHED",
+        severity="warning",
+        message=f"At {load} a pass has {load.requests} requests only: never more than {load.requests} were in flight.",
+        fix=f"Send {REQUESTS_PER_STREAM * load.concurrency} requests or more a pass.",
+        confidence="certain",
+    )
 
 
 def _bottleneck(item: PassRecord) -> Finding | None:

@@ -193,8 +193,8 @@ class SweepLog:
         self.records.append(run.record)
         self.tell(_summary(run.record))
         try:
+            keep_record(run.record, self.out)  # what later servers are judged by, and small
             write_all(self.out / SERVERS_FOLDER / outcome.name, files)
-            keep_record(run.record, self.out)
         except InputError as error:
             self.tell(f"{outcome.name}: its files are in its record only: {error}")
         return run.record
