@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,10 +18,12 @@ from tracker.workflows.bench_plan import BenchPlan
 from tracker.workflows.campaign_file import FILE_NAME, CampaignFile, read_campaign
 from tracker.workflows.did_you_mean import advice
 from tracker.workflows.sweep_argv import engine_of, model_words, speculative_words, split_words
-from tracker.workflows.sweep_tables import ServerTable, SweepTable, read_table
+from tracker.workflows.sweep_tables import BaselineTable, ServerTable, SweepTable, read_table
 from tracker.workflows.sweep_workload import read_bench
 
 CONFIGURATION_TAG = "sweep.configuration"
+# File systems take 255 bytes; an ending and a temporary name come on top.
+_LONGEST_NAME = 200
 AXES = ("drafter", "algorithm", "shape", "simulated_accept_length", "flags")
 
 
@@ -140,7 +143,7 @@ def read_sweep(path: Path, *, models: Path | None = None) -> SweepPlan:
     if not folder.is_dir():
         raise InputError("there is no such folder", where=str(models), hint="Name with --models the folder of models.")
     arms = tuple(_named(_starts(_entries(table, where), table, campaign, where)))
-    _refuse_twice(arms, where)
+    _refuse_twice(arms, table.baseline, where)
     return SweepPlan(
         campaign=campaign,
         table=table,
@@ -235,14 +238,23 @@ def _named(arms: Iterator[tuple[Arm, bool]]) -> Iterator[Arm]:
         yield replace(arm, name=f"{name}{number}" + (f"-p{arm.process}" if arm.process > 1 else ""))
 
 
-def _refuse_twice(arms: tuple[Arm, ...], where: str) -> None:
+def _refuse_twice(arms: tuple[Arm, ...], baseline: BaselineTable | None, where: str) -> None:
     names = [arm.name for arm in arms]
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
         raise InputError(f"two servers are called {double!r}", where=where, hint="Rename one.")
-    bad = next((name for name in names if "/" in name or name.startswith(".")), None)
+    # Its measurements are numbered: NAME-1, NAME-2, or NAME-1-1 where the benchmark is the user's own.
+    taken = None if baseline is None else re.compile(re.escape(baseline.name) + r"(-\d+){0,2}")
+    like = next((name for name in names if taken is not None and taken.fullmatch(name)), None)
+    if like is not None:
+        raise InputError(f"the name {like!r} is one of the baseline's", where=where, hint="Rename the server.")
+    names += [] if baseline is None else [baseline.name]
+    bad = next((name for name in names if "/" in name or name.startswith(".") or not name.isprintable()), None)
     if bad is not None:
         raise InputError(f"the name {bad!r} cannot name a folder", where=where, hint="Use letters, digits and dashes.")
+    long = next((name for name in names if len(name.encode()) > _LONGEST_NAME), None)
+    if long is not None:
+        raise InputError(f"the name {long[:40]!r}... is too long for a file", where=where, hint="Give it a name.")
 
 
 def _drafter_path(drafter: str | None, campaign: CampaignFile) -> str | None:
