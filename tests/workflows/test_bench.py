@@ -176,6 +176,14 @@ def test_a_server_that_answers_nothing_is_an_error_that_says_how(tmp_path: Path)
     assert not (tmp_path / "spool").exists()
 
 
+def test_a_server_that_is_healthy_before_it_serves_is_waited_for_before_anything_is_measured(tmp_path: Path) -> None:
+    with serving(FAKE_MODE="http503:3-") as url:
+        record = bench(url, tmp_path).record
+
+    assert [cell.requests_completed for cell in record.pooled()] == [8, 16]
+    assert [cell.requests_failed for cell in record.pooled()] == [0, 0]
+
+
 def test_an_address_without_a_server_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match="nothing answers"):
         bench(f"http://127.0.0.1:{free_port()}", tmp_path)

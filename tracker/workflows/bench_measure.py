@@ -22,6 +22,9 @@ from tracker.workflows.bench_plan import BenchPlan, Load
 from tracker.workflows.bench_precision import half_width
 
 _WARMUP_STREAMS = 2
+# What a router answers whose servers are still loading, and for how long it is asked again before anything is measured.
+_NOT_READY = "answered with HTTP 503"
+_READY_S, _AGAIN_S = 60.0, 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,7 @@ class _Passes:
         self._counted: ServerCounters | None = None
 
     def run(self, first_repeat: int) -> None:
-        warm = self._warm_up()
+        warm = self._ready()
         if warm.ended_early is not None:
             self._measured.ended_early = warm.ended_early
             return
@@ -126,6 +129,17 @@ class _Passes:
             return False
         widths = [half_width(self._measured.throughputs(load)) for load in plan.loads]
         return all(width is not None and width <= plan.precision for width in widths)
+
+    def _ready(self) -> PassResult:
+        """Warm up, again for a while where nothing but 503 comes back: /health may say yes before the model serves."""
+        deadline_s = time.monotonic() + _READY_S
+        warm = self._warm_up()
+        while warm.answers and all(answer.failure == _NOT_READY for answer in warm.answers):
+            if time.monotonic() >= deadline_s:
+                break
+            time.sleep(_AGAIN_S)
+            warm = self._warm_up()
+        return warm
 
     def _warm_up(self) -> PassResult:
         # The last prompts: those that the measured passes reach last, should the cache not be flushed.

@@ -7,11 +7,11 @@ chosen by variables:
     FAKE_START_S      seconds until it serves
     FAKE_ENGINE       vllm: vLLM's pages, counters and calls, and none of SGLang's
     FAKE_STEP_MS      milliseconds per verify step, one stream or many, on an absolute schedule, streamed or not
-    FAKE_MODE         what an answer does wrong: refuse, reset, http500, malformed, half_char, wrong_usage, abort,
-                      slow, crash, hang, garbage (no HTTP), no_meta (no counts), short (half of what was asked),
+    FAKE_MODE         what an answer does wrong: refuse, reset, http500, http503, malformed, half_char, wrong_usage,
+                      abort, slow, crash, hang, garbage (no HTTP), no_meta (no counts), short (half of what was asked),
                       streams only: cut (without its end), malformed_middle, half_char_middle, error_middle, after_done,
                       foreign (somebody else's tokens counted); comma-separated `mode:every` for every n-th request,
-                      `mode:n+` for all from the n-th on;
+                      `mode:n+` for all from the n-th on, `mode:n-` for all up to it;
                       a prompt that begins with `fail:MODE ` fails in this way alone
     FAKE_STEPS_FACTOR the server's own counter of verify steps is wrong by this factor
     FAKE_IGNORE_TERM  1: only SIGKILL ends it
@@ -188,7 +188,9 @@ class Fake:
         if text.startswith("fail:"):
             return text[5:].partition(" ")[0]
         for name, every in self.modes:
-            if self.requests >= int(every[:-1]) if every.endswith("+") else self.requests % int(every or 1) == 0:
+            number = int(every.rstrip("+-") or 1)
+            hit = self.requests >= number if every.endswith("+") else self.requests % number == 0
+            if self.requests <= number if every.endswith("-") else hit:
                 return name
         return None
 
@@ -208,6 +210,9 @@ class Fake:
             return False
         if mode == "http500":
             await self.reply(writer, 500, b'{"error": {"message": "internal"}}')
+            return True
+        if mode == "http503":
+            await self.reply(writer, 503, b'{"error": {"message": "no server is ready"}}')
             return True
         return None
 
