@@ -198,7 +198,7 @@ def test_an_export_is_brought_up_to_date(filled: Session, tmp_path: Path) -> Non
     [
         (lambda folder: next(folder.rglob("record.json")).write_text("{}"), "is not what was exported"),
         (lambda folder: next(folder.rglob("memo.html")).unlink(), "a file of the export is missing"),
-        (lambda folder: (folder / "manifest.json").write_text("{}"), "the manifest cannot be read"),
+        (lambda folder: (folder / "manifest.json").write_text("{}"), "this is no exported campaign"),
         (lambda folder: (folder / "manifest.json").unlink(), "no exported campaign"),
         (lambda folder: newer(folder), "Upgrade tracker"),
         (lambda folder: outside(folder), "outside the export"),

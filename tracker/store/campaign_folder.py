@@ -15,18 +15,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from tracker.domain.record import Attachment, LoggedRun
-from tracker.errors import StoreError
+from tracker.errors import InputError, StoreError
 from tracker.store.base import ReportRun
-from tracker.store.campaign_manifest import check_file, read_manifest
+from tracker.store.campaign_documents import DAMAGED, CampaignDocument, MemoDocument, RunDocument, decode
+from tracker.store.campaign_manifest import MANIFEST, check_file, read_manifest
 from tracker.store.campaign_parts import CampaignFacts, RunHead, WholeMemo
 from tracker.store.codec import decode_campaign, decode_record
 from tracker.store.mlflow_artifacts import RECORD, REQUESTS
 from tracker.store.rows import decode_rows
+
+T = TypeVar("T")
 
 CAMPAIGN = "campaign.json"
 RUN = "run.json"
@@ -46,20 +48,22 @@ class FolderCampaign:
         """
         self._folder = folder
         manifest = read_manifest(folder)
-        self.experiment = str(manifest["experiment"])
-        self._paths = tuple(str(item["path"]) for item in manifest["files"])
-        for item in manifest["files"]:
+        self.experiment = manifest.experiment
+        self._paths = tuple(item.path for item in manifest.files)
+        if len(set(self._paths)) != len(self._paths):
+            raise InputError("the manifest names a file twice", where=str(folder / MANIFEST), hint=DAMAGED)
+        for item in manifest.files:
             check_file(folder, item)
 
     def facts(self) -> CampaignFacts:
         """Return what concerns the campaign as a whole; see CampaignSource."""
-        document = self._document(CAMPAIGN)
-        facts = document["facts"]
+        document = self._document(CAMPAIGN, CampaignDocument)
+        facts = document.facts
         where = str(self._folder / CAMPAIGN)
         return CampaignFacts(
             campaign=None if facts is None else decode_campaign(json.dumps(facts).encode(), where=where),
-            former_names=tuple(document["former_names"]),
-            tags=document["tags"],
+            former_names=document.former_names,
+            tags=document.tags,
         )
 
     def heads(self) -> Iterator[RunHead]:
@@ -87,34 +91,39 @@ class FolderCampaign:
         yield from sorted(memos, key=lambda memo: (memo.memo.generated_at, memo.memo.key))
 
     def _head(self, place: str) -> RunHead:
-        about = self._document(f"{place}/{RUN}")
+        about = self._document(f"{place}/{RUN}", RunDocument)
+        where = self._folder / place / RECORD
+        try:
+            record = decode_record(self._read(f"{place}/{RECORD}"), where=str(where))
+        except RecursionError as error:
+            raise InputError("this cannot be read as JSON", where=str(where), hint=DAMAGED) from error
         return RunHead(
             place=place,
-            record=decode_record(self._read(f"{place}/{RECORD}"), where=str(self._folder / place / RECORD)),
-            content_sha256=about["content_sha256"],
-            run_ids=(about["run_id"],),
-            tags=about["tags"],
+            record=record,
+            content_sha256=about.content_sha256,
+            run_ids=(about.run_id,),
+            tags=about.tags,
         )
 
     def _memo(self, place: str) -> WholeMemo:
-        about = self._document(f"{place}/{ABOUT}")
+        about = self._document(f"{place}/{ABOUT}", MemoDocument)
         start = f"{place}/{FILES}/"
         files = {path.removeprefix(start): self._read(path) for path in self._paths if path.startswith(start)}
         decision = f"{place}/{DECISION}"
         return WholeMemo(
             place=place,
             memo=ReportRun(
-                key=about["key"],
-                generated_at=datetime.fromisoformat(about["generated_at"]),
-                verdict=about["verdict"],
-                headline=about["headline"],
+                key=about.key,
+                generated_at=about.generated_at,
+                verdict=about.verdict,
+                headline=about.headline,
                 files=files,
-                run_ids=tuple(about["records"]),
-                params=about["params"],
-                metrics=about["metrics"],
+                run_ids=tuple(about.records),
+                params=about.params,
+                metrics=about.metrics,
             ),
-            record_ids=about["records"],
-            run_ids=(about["run_id"],),
+            record_ids=about.records,
+            run_ids=(about.run_id,),
             decision=self._read(decision) if decision in self._paths else None,
         )
 
@@ -124,6 +133,5 @@ class FolderCampaign:
         except OSError as error:
             raise StoreError(f"the export cannot be read: {error.strerror}", where=str(self._folder / path)) from error
 
-    def _document(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self._read(path))
-        return found
+    def _document(self, path: str, kind: type[T]) -> T:
+        return decode(kind, self._read(path), where=self._folder / path)

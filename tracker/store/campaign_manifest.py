@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tracker.errors import InputError
+from tracker.store.campaign_documents import DAMAGED, ListedFile, Manifest, decode
 
 FORMAT = "tracker campaign"
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
+# Ten thousand runs list 14 MB; a million request rows take 100 MB.
+MAX_MANIFEST_BYTES = 256 * 2**20
+MAX_FILE_BYTES = 2 * 2**30
 UNFINISHED = ".unfinished"
 OWN_FOLDERS = ("runs", "memos")
 """What lies in these and was not written is removed at the end; what somebody puts beside them stays."""
@@ -45,11 +50,11 @@ def claim(folder: Path) -> frozenset[str]:
         ) from error
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> Manifest:
     """Return the manifest of an export.
 
     Raises:
-        InputError: No export, an unfinished one, or one of a newer tracker.
+        InputError: No export, an unfinished or damaged one, or one of a newer tracker.
     """
     path = folder / MANIFEST
     if not path.is_file():
@@ -63,12 +68,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             hint="Name a folder that `tracker campaign export` wrote",
         )
     try:
-        found = json.loads(path.read_bytes())
-        version, is_ours = found["schema_version"], found["format"] == FORMAT
-        _ = found["experiment"], [(item["path"], item["sha256"], item["size_bytes"]) for item in found["files"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if path.stat().st_size > MAX_MANIFEST_BYTES:
+            raise InputError("the manifest is larger than that of any export", where=str(path), hint=DAMAGED)
+        content = path.read_bytes()
+    except OSError as error:
         raise InputError("the manifest cannot be read", where=str(path), hint="Export the campaign again") from error
-    if not is_ours or not isinstance(version, int):
+    _refuse_others(content, path)
+    return decode(Manifest, content, where=path)
+
+
+def _refuse_others(content: bytes, path: Path) -> None:
+    """Refuse a manifest of another program or of a newer tracker, whatever else it holds."""
+    head = decode(dict[str, Any], content, where=path)
+    version = head.get("schema_version")
+    if head.get("format") != FORMAT or not isinstance(version, int) or version < 1:
         raise InputError("this is no exported campaign", where=str(path))
     if version > SCHEMA_VERSION:
         raise InputError(
@@ -76,25 +89,38 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             where=str(path),
             hint="Upgrade tracker on this machine: a newer one wrote the export",
         )
-    return dict(found)
 
 
-def check_file(folder: Path, item: Mapping[str, Any]) -> None:
+def check_file(folder: Path, item: ListedFile) -> None:
     """Compare a file with what the manifest says of it.
 
     Raises:
-        InputError: Missing, changed, or outside the export.
+        InputError: Missing, changed, no file, or outside the export, also by a link.
     """
-    path = folder / str(item["path"])
-    hint = "Copy the folder again from where it was exported, or export again"
-    if ".." in Path(str(item["path"])).parts or Path(str(item["path"])).is_absolute():
+    path = folder / item.path
+    if ".." in Path(item.path).parts or Path(item.path).is_absolute() or not _is_inside(path, folder):
         raise InputError("the manifest names a file outside the export", where=str(path))
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"a file of the export is missing: {error.strerror}", where=str(path), hint=hint) from error
-    if hashlib.sha256(content).hexdigest() != item["sha256"]:
-        raise InputError("a file of the export is not what was exported", where=str(path), hint=hint)
+        found = path.stat()
+        whole = stat.S_ISREG(found.st_mode) and found.st_size == item.size_bytes <= MAX_FILE_BYTES
+        digest = _digest(path) if whole else None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no such name"
+        raise InputError(f"a file of the export is missing: {reason}", where=str(path), hint=DAMAGED) from error
+    if digest != item.sha256:
+        raise InputError("a file of the export is not what was exported", where=str(path), hint=DAMAGED)
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a name no system has, or links in a circle
+        return False
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def put_file(folder: Path, path: str, content: bytes, written: dict[str, dict[str, Any]]) -> None:
@@ -102,9 +128,14 @@ def put_file(folder: Path, path: str, content: bytes, written: dict[str, dict[st
 
     Raises:
         OSError: It cannot be written.
+        InputError: It would land outside the folder, by a link that somebody put there.
     """
     target = folder / path
     target.parent.mkdir(parents=True, exist_ok=True)
+    if not _is_inside(target.parent, folder):
+        raise InputError(
+            "a link leads out of the export", where=str(target.parent), hint="Name a new folder with --out"
+        )
     temporary = target.with_name(f".tracker-writing-{target.name}")
     temporary.write_bytes(content)
     temporary.replace(target)
