@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,36 @@ def test_nothing_new_writes_nothing(cli: Cli, tmp_path: Path) -> None:
     assert outcome.code == 0
     assert outcome.out == ""
     assert "nothing new" in outcome.err
+
+
+def test_a_time_zone_of_the_environment_that_cannot_be_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC+25")
+    time.tzset()
+    try:
+        outcome = cli("report")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert outcome.code == 2
+    assert "UTC+25" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("report", "--seed", "-1"), "--seed"),
+        (("report", "--eml"), "--email-to"),
+        (("runs", "--tz", "Mars/Base"), "Mars/Base"),
+        (("log-run", "x.csv", "--tag", "x"), "--tag driver=580"),
+        (("log-run", "x.csv", "--column", "x"), "--column speed=output_throughput_tok_s"),
+    ],
+)
+def test_an_option_typed_wrongly_is_a_usage_error_that_shows_a_right_one(
+    cli: Cli, arguments: tuple[str, ...], words: str
+) -> None:
+    outcome = cli(*arguments)
+
+    assert outcome.code == 2
+    assert words in outcome.err
+    assert "Traceback" not in outcome.err

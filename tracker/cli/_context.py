@@ -30,15 +30,26 @@ def time_zone(name: str | None) -> tzinfo:
         UsageError: No such zone.
     """
     if name is None:
-        return datetime.now(UTC).astimezone().tzinfo or UTC
+        try:
+            return datetime.now(UTC).astimezone().tzinfo or UTC
+        except ValueError as error:  # e.g. UTC+25
+            wrong = os.environ.get("TZ")
+            raise UsageError(
+                f"no time zone is {wrong!r}", where="TZ", hint="Set TZ to a name such as Europe/Berlin or UTC."
+            ) from error
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise UsageError(f"no time zone is called {name!r}", hint="Use a name such as Europe/Berlin or UTC.") from error
 
 
-def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
+def pairs(values: tuple[str, ...], option: str, *, example: str) -> dict[str, str]:
     """Return `KEY=VALUE` texts as a mapping.
+
+    Args:
+        values: As typed.
+        option: The option they were given to.
+        example: What one may look like.
 
     Raises:
         UsageError: One has no `=`, an empty key, or a key given twice.
@@ -47,7 +58,7 @@ def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
     for text in values:
         key, separator, value = text.partition("=")
         if not separator or not key.strip():
-            raise UsageError(f"{option} {text!r} is not KEY=VALUE", hint=f"Write {option} accept_length=2.1.")
+            raise UsageError(f"{option} {text!r} is not KEY=VALUE", hint=f"Write e.g. {option} {example}.")
         if key.strip() in found:
             raise UsageError(f"{option} gives {key.strip()!r} twice", hint="Keep one.")
         found[key.strip()] = value.strip()

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+TAG = "driver=580"
+"""What the value of `--tag` may look like."""
+
 tracking_uri = click.option(
     "--tracking-uri",
     metavar="URI",

@@ -38,7 +38,7 @@ def command(run: str, tracking_uri: str | None, **options: Any) -> None:
         role=options["role"],
         name=options["name"],
         note=options["note"],
-        tags=_context.pairs(options["tags"], "--tag"),
+        tags=_context.pairs(options["tags"], "--tag", example=_options.TAG),
     )
     stored = amend_run(request, _context.session(tracking_uri))
     click.echo(stored.run_id)

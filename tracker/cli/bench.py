@@ -133,7 +133,7 @@ def _request(url: str, options: dict[str, Any]) -> BenchRequest:
         plan=_bench.plan(options),
         api_key=os.environ.get(KEY_VARIABLE),
         experiment=options["experiment"] or os.environ.get("TRACKER_EXPERIMENT"),
-        tags=_context.pairs(options["tags"], "--tag"),
+        tags=_context.pairs(options["tags"], "--tag", example=_options.TAG),
         **{key: options[key] for key in ("name", "role", "drafter", "target", "note", "out", "spool", "dry_run")},
     )
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 import sys
 from pathlib import Path
 
 import click
 
 from tracker.cli import _context, _copied, _options, _table
+from tracker.cli._group import Group
 
 
-@click.group("campaign")
+@click.group("campaign", cls=Group)
 def command() -> None:
     """List, rename, delete, restore, export and import whole campaigns.
 
@@ -93,7 +95,7 @@ def delete_command(name: str, yes: bool, others_too: bool, tracking_uri: str | N
         click.confirm(f"Delete {what}?", abort=True, err=True)
     delete_campaign(session, name, others_too=others_too)
     click.echo(name)
-    click.echo(f"deleted {what}; it comes back with `tracker campaign restore {name}`", err=True)
+    click.echo(f"deleted {what}; it comes back with `tracker campaign restore {shlex.quote(name)}`", err=True)
 
 
 @command.command("restore")

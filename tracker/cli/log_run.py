@@ -88,7 +88,7 @@ def _request(inputs: tuple[Path, ...], watched: tuple[str, ...], options: dict[s
 
     return LogRequest(
         inputs=inputs,
-        metrics=_context.pairs(options["metrics"], "--metric"),
+        metrics=_context.pairs(options["metrics"], "--metric", example="accept_length=2.1"),
         command=watched,
         server=_options.server_options(options),
         drafter=options["drafter"],
@@ -99,11 +99,11 @@ def _request(inputs: tuple[Path, ...], watched: tuple[str, ...], options: dict[s
         name=options["name"],
         role=options["role"],
         concurrency=options["concurrency"],
-        tags=_context.pairs(options["tags"], "--tag"),
+        tags=_context.pairs(options["tags"], "--tag", example=_options.TAG),
         note=options["note"],
         training=options["training"],
         format=options["form"],
-        columns=_context.pairs(options["columns"], "--column"),
+        columns=_context.pairs(options["columns"], "--column", example="speed=output_throughput_tok_s"),
         keep_text=options["keep_text"],
         dry_run=options["dry_run"],
     )

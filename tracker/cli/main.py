@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 
 import click
 
-from tracker.errors import TrackerError
+from tracker.cli._group import Group
+from tracker.errors import InputError, TrackerError, UsageError
 from tracker.plugins import discover
 
 USAGE_EXIT = 2
 INTERRUPT_EXIT = 130
+# An empty note takes a note away; `--explain ""` is `--explain` alone.
+_MAY_BE_EMPTY = frozenset({"--note", "--explain"})
+_FULL = "Free some space where the output goes, and run the same command again."
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """Commands found in this folder, one file each with a constant `COMMAND`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -41,8 +46,10 @@ def tracker() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit with 0 done, 1 expected failure, 2 usage, 3 lint errors."""
+    given = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = tracker.main(args=None if argv is None else list(argv), standalone_mode=False)
+        _refuse_empty(given)
+        code = tracker.main(args=given, standalone_mode=False)
     except TrackerError as error:
         _explain(error)
         sys.exit(error.exit_code)
@@ -54,7 +61,29 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(USAGE_EXIT)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _explain(InputError("nothing more can be written: the disk is full", where=error.filename, hint=_FULL))
+        sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse_empty(given: Sequence[str]) -> None:
+    """Refuse empty texts: a script's variable that is not set must not log a run elsewhere or without its drafter.
+
+    Raises:
+        UsageError: One is empty, and neither after `--` nor a note.
+    """
+    own = given[: given.index("--")] if "--" in given else given
+    for before, text in zip(("", *own), own, strict=False):
+        joined = text.startswith("--") and text.find("=") == len(text) - 1
+        if text and not joined:
+            continue
+        option = text[:-1] if joined else before
+        if option not in _MAY_BE_EMPTY:
+            what = f"{option} is given an empty text" if option.startswith("--") else "an argument is empty"
+            raise UsageError(what, hint="Is a variable of the shell not set? Leave it away, or say what is meant.")
 
 
 def _explain(error: TrackerError) -> None:

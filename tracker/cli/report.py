@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracker.cli import _context, _options
+from tracker.errors import UsageError
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--eml", is_flag=True, help="With --email-to: write memo.eml instead of sending.")
 @click.option("--resend", is_flag=True, help="Send the mails that wait in the outbox, and stop.")
 @click.option("--explain", is_flag=True, help="Write explain.txt too: the formulas with this campaign's numbers.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the Monte-Carlo draws.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the Monte-Carlo draws.")
 @_options.zone
 @_options.as_json
 @_options.tracking_uri
@@ -40,6 +41,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """
     from tracker.workflows.report import ReportRequest, write_reports
 
+    if options["eml"] and not options["email_to"]:
+        raise UsageError("--eml writes a mail, and says not to whom", hint="Add --email-to ADDRESS.")
     zone = _context.time_zone(options["tz"])
     session = _context.session(options["tracking_uri"])
     if options["resend"]:

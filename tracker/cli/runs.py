@@ -26,11 +26,10 @@ def command(experiment: str | None, since: str | None, tz: str | None, as_json: 
     from tracker.workflows.window import resolve_window
 
     session = _context.session(tracking_uri)
+    zone = _context.time_zone(tz)
     start = None
     if since is not None:
-        window = resolve_window(
-            since, "now", now=session.now, zone=_context.time_zone(tz), store=session.store, last_report=lambda: None
-        )
+        window = resolve_window(since, "now", now=session.now, zone=zone, store=session.store, last_report=lambda: None)
         start = window.since
     lines = list_runs(session, experiment=experiment, since=start)
     if as_json:
