@@ -80,3 +80,34 @@ def test_what_cannot_be_is_told_with_the_way_out(cli: Cli, tmp_path: Path) -> No
     assert "Did you mean 'kimi-eagle3'" in unknown.err
     assert "tracker campaign export" in nothing.err
     assert wrong.code == 2
+
+
+def test_an_export_does_not_take_the_place_of_another_campaigns(cli: Cli, tmp_path: Path) -> None:
+    cli(*METRIC, "kimi")
+    cli(*METRIC, "llama")
+    cli("campaign", "export", "kimi", "--out", "kept")
+    before = {path: path.read_bytes() for path in (tmp_path / "kept").rglob("*") if path.is_file()}
+
+    other = cli("campaign", "export", "llama", "--out", "kept")
+    cli("campaign", "rename", "kimi", "kimi-2")
+    renamed = cli("campaign", "export", "kimi-2", "--out", "kept")
+
+    assert other.code == 1
+    assert "the export of the campaign 'kimi'" in other.err
+    assert before.keys() <= set((tmp_path / "kept").rglob("*"))
+    assert renamed.code == 0
+
+
+def test_the_way_back_from_a_deletion_can_be_pasted_into_a_shell(cli: Cli) -> None:
+    cli(*METRIC, "my kimi")
+
+    deleted = cli("campaign", "delete", "my kimi", "--yes")
+
+    assert "tracker campaign restore 'my kimi'" in deleted.err
+
+
+def test_copying_from_no_store_blames_the_option_that_named_it(cli: Cli) -> None:
+    outcome = cli("sync", "--from", "nonsense")
+
+    assert outcome.code == 1
+    assert "where: --from" in outcome.err

@@ -214,3 +214,22 @@ def test_the_answer_takes_less_than_half_a_second_of_processor_time(eagle3: Path
     assert f"fix: {launch('EAGLE3', eagle3)}" in done.stderr
     assert float(seconds) < 0.5
     assert heavy == []
+
+
+@pytest.mark.parametrize("option", ["--server-log", "--argv", "--server-info"])
+def test_a_source_that_describes_no_server_is_named_by_its_file(cli: Cli, tmp_path: Path, option: str) -> None:
+    (tmp_path / "what.json").write_text('{"a": 1}')
+
+    outcome = cli("check", option, "what.json")
+
+    assert outcome.code == 1
+    assert "where: what.json" in outcome.err
+
+
+@pytest.mark.parametrize("text", ["@missing.sh", "ls -l"])
+def test_a_baseline_that_cannot_be_read_is_not_blamed_on_the_servers_command(cli: Cli, text: str) -> None:
+    outcome = cli("check", "--server-cmd", "vllm serve x", "--against", text)
+
+    assert outcome.code == 1
+    assert "--against" in outcome.err
+    assert "--server-cmd" not in outcome.err

@@ -38,3 +38,16 @@ def test_unknown_option_or_memo_ends_with_the_way_out(cli: Cli, tmp_path: Path) 
     assert memo.code == 1
     assert "there is no memo here" in memo.err
     assert not (tmp_path / "decision.json").exists()
+
+
+def test_a_file_that_is_no_memo_is_told_from_one_that_cannot_be_read(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("not a memo")
+    (tmp_path / "folder").mkdir()
+
+    file = cli("decide", tmp_path / "notes.txt", "--option", "A")
+    folder = cli("decide", tmp_path / "folder", "--option", "A")
+
+    for outcome in (file, folder):
+        assert outcome.code == 1
+        assert "this is no memo" in outcome.err
+        assert "tracker report" in outcome.err

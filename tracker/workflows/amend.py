@@ -43,7 +43,7 @@ def amend_run(request: AmendRequest, session: Session) -> StoredRun:
     """Apply the correction and return the run as it is now.
 
     Raises:
-        UsageError: Nothing to change, or a run called suspect or invalid without a reason.
+        UsageError: Nothing to change, a run called suspect or invalid without a reason, or one that replaces itself.
         RunNotFoundError: No such run.
         StoreError: The store is unreachable.
     """
@@ -54,9 +54,12 @@ def amend_run(request: AmendRequest, session: Session) -> StoredRun:
         )
     store = session.store()
     run = store.load(request.run)
+    replaced = store.load(request.supersedes) if request.supersedes else None
+    if replaced is not None and replaced.run_id == run.run_id:
+        raise UsageError("a run cannot replace itself", hint="Name with --supersedes the run that it replaces.")
     changes: dict[str, Any] = {
         "validity": request.validity,
-        "supersedes": store.load(request.supersedes).record.record_id if request.supersedes else None,
+        "supersedes": replaced.record.record_id if replaced else None,
         "training.samples": request.samples,
         "training.tokens": request.tokens,
         "role": request.role,

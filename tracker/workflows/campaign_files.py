@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from tracker.errors import InputError, StoreError
 from tracker.store.base import Query
 from tracker.store.campaign_export import write_folder
 from tracker.store.campaign_folder import FolderCampaign
+from tracker.store.campaign_manifest import MANIFEST
 from tracker.store.campaign_parts import CampaignSource
 from tracker.store.copying import CopyOutcome, copy_campaign
 from tracker.store.matching import check_experiment_name
@@ -41,7 +43,26 @@ def export_campaign(session: Session, name: str, folder: Path) -> Exporting:
     store = session.mlflow_store()
     campaign(store, name)
     source = MlflowCampaign(store, name)
+    _require_own(folder, name, source)
     return Exporting(folder=folder, names=write_folder(source, folder), secret_tags=tuple(_secret_tags(source)))
+
+
+def _require_own(folder: Path, name: str, source: CampaignSource) -> None:
+    """Refuse a folder with another campaign's export, whose files would be removed.
+
+    Raises:
+        InputError: It holds one.
+    """
+    try:
+        held = json.loads((folder / MANIFEST).read_bytes())["experiment"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return  # writing says what is wrong with it, or finishes what was begun
+    if held != name and held not in source.facts().former_names:
+        raise InputError(
+            f"the folder holds the export of the campaign {held!r}",
+            where=str(folder),
+            hint="Name a new folder with --out, or delete that one first",
+        )
 
 
 def _secret_tags(source: CampaignSource) -> Iterator[str]:

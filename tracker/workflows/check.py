@@ -82,7 +82,7 @@ def check(
         drafter=draft,
         target=base,
         cuda_graph=engines.cuda_graph(server) if server else None,
-        baseline=read_command(against) if against else None,
+        baseline=read_command(against, option="--against") if against else None,
     )
     return CheckResult(
         findings=lint.run(subject),

@@ -18,6 +18,7 @@ from tracker.workflows.memo_archive import DECISION_JSON, MEMO_JSON
 from tracker.workflows.session import Session
 
 SCHEMA_VERSION = 1
+_WHICH = "Give the folder, memo.html or memo.json that `tracker report` wrote, or the run id it named."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +79,16 @@ def decide(request: DecideRequest, session: Session) -> DecideResult:
 
 
 def _file_of(memo: str) -> Path | None:
-    """Return the memo.json that a path means; None where nothing lies there."""
+    """Return the memo.json that a path means; None where nothing lies there.
+
+    Raises:
+        InputError: Something lies there, and no memo.
+    """
     path = Path(memo)
-    if path.is_dir():
-        return path / MEMO_JSON
-    return path.with_name(MEMO_JSON) if path.is_file() else None
+    file = path / MEMO_JSON if path.is_dir() else path.with_name(MEMO_JSON)
+    if path.exists() and not file.exists():
+        raise InputError("this is no memo: there is no memo.json", where=str(file), hint=_WHICH)
+    return file if path.exists() else None
 
 
 def _by_run(name: str, session: Session) -> StoredReport:
@@ -94,7 +100,7 @@ def _by_run(name: str, session: Session) -> StoredReport:
         raise RunNotFoundError(
             f"{name!r} is neither the path of a memo nor the run that keeps one",
             where=error.where,
-            hint="Give the folder, memo.html or memo.json that `tracker report` wrote, or the run id it named.",
+            hint=_WHICH,
         ) from error
 
 
@@ -102,7 +108,7 @@ def _read(file: Path) -> Mapping[str, Any]:
     try:
         memo = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"the memo cannot be read: {error.strerror}", where=str(file)) from error
+        raise InputError(f"the memo cannot be read: {error.strerror}", where=str(file), hint=_WHICH) from error
     except ValueError as error:
         raise InputError("this is no memo.json", where=str(file), hint="Write the memo again.") from error
     if not isinstance(memo, Mapping) or "options" not in memo or "generated_at" not in memo:

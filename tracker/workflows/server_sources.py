@@ -77,15 +77,17 @@ def read_sources(options: ServerOptions) -> ServerFacts:
         attachments += [Attachment(name=f"server/{name}", content=body) for name, body in sorted(live.bodies.items())]
     if options.info_file:
         text = _read(options.info_file, "--server-info")
-        configs.append(("server_info", engines.parse_info(_json_object(text, options.info_file))))
+        configs.append(
+            ("server_info", engines.parse_info(_json_object(text, options.info_file), where=str(options.info_file)))
+        )
         attachments.append(_attachment("server_info.json", text))
     if options.log_file:
         text = _read(options.log_file, "--server-log")
-        configs.append(("log", engines.parse_log(text)))
+        configs.append(("log", engines.parse_log(text, where=str(options.log_file))))
         if len(text) <= MAX_ORIGINAL_BYTES:
             attachments.append(Attachment(name="server/server.log", content=clean_bytes(_without_requests(text))))
     if options.argv_file:
-        configs.append(("argv", engines.parse_argv(_argv(options.argv_file))))
+        configs.append(("argv", engines.parse_argv(_argv(options.argv_file), where=str(options.argv_file))))
     if options.command:
         configs.append(("command_line", read_command(options.command)))
     return ServerFacts(configs=tuple(configs), attachments=tuple(attachments), model_path=model_path)
@@ -140,24 +142,28 @@ def _read(path: Path, option: str) -> str:
         ) from error
 
 
-def read_command(text: str) -> ServerConfig:
+def read_command(text: str, *, option: str = "--server-cmd") -> ServerConfig:
     """Return what a launch command asks for: its text, `@FILE`, or the name of a script that is there.
+
+    Args:
+        text: What was typed.
+        option: The option it was given to.
 
     Raises:
         InputError: The file cannot be read, or it launches no known server.
     """
-    command, where = _command(text)
+    command, where = _command(text, option)
     return engines.parse_command(command, where=where)
 
 
-def _command(text: str) -> tuple[str, str]:
+def _command(text: str, option: str) -> tuple[str, str]:
     """Return the shell text and what to call it; one word that is a file is the file, as no launch is one word."""
     named = text.strip()
     if named.startswith("@"):
-        return _read(Path(named[1:]).expanduser(), "--server-cmd @FILE"), named[1:]
+        return _read(Path(named[1:]).expanduser(), f"{option} @FILE"), named[1:]
     if named and len(named.split()) == 1 and Path(named).expanduser().is_file():
-        return _read(Path(named).expanduser(), "--server-cmd"), named
-    return text, "--server-cmd"
+        return _read(Path(named).expanduser(), option), named
+    return text, option
 
 
 def _json_object(text: str, path: Path) -> dict[str, Any]:

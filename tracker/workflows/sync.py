@@ -44,7 +44,10 @@ def copy_from(session: Session, uri: str, experiment: str | None = None) -> Iter
         StoreError: There is no store at `uri`, it cannot be used, or holds no such campaign.
     """
     folder = session.data_folder
-    found = resolve_uri(uri, environ={}, data_dir=folder)
+    try:
+        found = resolve_uri(uri, environ={}, data_dir=folder)
+    except StoreError as error:
+        raise StoreError(error.message, where="--from", hint=error.hint) from error
     if not found.exists:
         raise StoreError("there is no database to copy from", where=found.shown, hint="Check the path after --from")
     target = resolve_uri(session.tracking_uri, environ=session.environ, data_dir=folder)
