@@ -295,6 +295,20 @@ def test_a_server_stopped_while_it_starts_is_not_left_behind(tmp_path: Path, aft
         ("RuntimeError: No CUDA GPUs are available", "no_device"),
         ("/usr/bin/python3: No module named sglang", "not_found"),
         ("(ModuleNotFoundError: No module named 'sglang')", "not_found"),
+        ("ValueError: No available memory for the cache blocks. Try increasing ...", "out_of_memory"),
+        (
+            "ValueError: Free memory on device cuda:0 (2.02/63.59 GiB) on startup is less than desired "
+            "GPU memory utilization (0.92, 58.51 GiB).",
+            "out_of_memory",
+        ),
+        (
+            "ValueError: To serve at least one request with the model's max seq len (700160), (6.11 GiB KV cache is "
+            "needed, which is larger than the available KV cache memory (5.17 GiB).",
+            "out_of_memory",
+        ),
+        ("RuntimeError: The memory capacity is unbalanced. Some GPUs may be occupied.", "out_of_memory"),
+        # What SGLang only warns of where its check is turned off.
+        ("W0101 The memory capacity is unbalanced. min_per_gpu_memory=1\nValueError: else", "crash"),
     ],
 )
 def test_what_a_machine_lacks_is_named(tmp_path: Path, line: str, kind: str) -> None:

@@ -16,7 +16,12 @@ SHOWN_LINES = 12
 _SIGNS: tuple[tuple[FailureKind, re.Pattern[str], str], ...] = (
     (
         "out_of_memory",
-        re.compile(r"out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|[Nn]ot enough memory|minimum viable"),
+        re.compile(
+            r"out of memory|OutOfMemoryError|CUDA_ERROR_OUT_OF_MEMORY|[Nn]ot enough memory|minimum viable"
+            # SGLang, where others hold a part of one of its GPUs; then vLLM: others, the weights, the context.
+            r"|Error: The memory capacity is unbalanced|on startup is less than desired GPU memory"
+            r"|No available memory for the cache blocks|larger than the available KV cache memory"
+        ),
         "out of memory on the device",
     ),
     ("port_in_use", re.compile(r"[Aa]ddress already in use|port \d+ is (?:already )?in use"), "its port was in use"),
