@@ -69,7 +69,7 @@ def head_to_head(
             change = drift([mine], mine, priors)
             found = compare(theirs, mine, noise=noise[mine.concurrency], drift=change, priors=priors)
             speedup = (
-                Estimate(reason="a throughput is missing") if found is None else around(found.speedup, found.spread)
+                Estimate(reason=_incomparable(mine, theirs)) if found is None else around(found.speedup, found.spread)
             )
             duels.append(
                 Duel(
@@ -108,6 +108,11 @@ def _caveat(mine: Observation, theirs: Observation) -> str | None:
     ]
     other = difference(mine.run, theirs.run)
     return "; ".join([*reasons, *([other] if other else [])]) or None
+
+
+def _incomparable(mine: Observation, theirs: Observation) -> str:
+    missing = None in (mine.throughput, theirs.throughput)
+    return "a throughput is missing" if missing else "they answered other prompts"
 
 
 def _value(reading: Reading | None) -> float | None:

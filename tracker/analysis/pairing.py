@@ -10,8 +10,11 @@ from tracker.analysis.noise import BaselineDrift, BetweenRunNoise, ratio_compone
 from tracker.analysis.observations import Observation
 from tracker.analysis.priors import Priors
 from tracker.analysis.readings import by_prompt
+from tracker.analysis.selection import LEAST_COMMON_PROMPTS
 from tracker.analysis.uncertainty import Component, Spread, combine, pooled_sd, rounding_component
 from tracker.domain.measurement import RequestRow
+
+_WEAK = "weak:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,7 @@ def compare(
     priors: Priors,
     baseline_rates: Mapping[str, Rate] | None = None,
 ) -> Comparison | None:
-    """Return the comparison of two observations at one load; None when a throughput is missing.
+    """Return the comparison of two observations at one load; None without a throughput or enough prompts in common.
 
     Both answered the same prompts: throughputs of the whole pass, idle ends of the pass included. Otherwise: the
     prompts in common, each prompt once, sum of tokens over sum of the server's latencies. `baseline_rates` are the
@@ -73,6 +76,8 @@ def compare(
     mine = prompt_rates(candidate.rows)
     theirs = prompt_rates(baseline.rows) if baseline_rates is None else baseline_rates
     keys = sorted(mine.keys() & theirs.keys())
+    if _other_prompts(mine, theirs, len(keys)):
+        return None
     restricted = bool(keys) and mine.keys() != theirs.keys()
     if restricted:
         speedup = _pooled_rate([mine[key] for key in keys]) / _pooled_rate([theirs[key] for key in keys])
@@ -93,8 +98,17 @@ def compare(
         prompts_assumed=known is None,
         prompts_in_common=len(keys) if mine and theirs else None,
         restricted=restricted,
-        weak_keys=any(key.startswith("weak:") for key in keys),
+        weak_keys=any(key.startswith(_WEAK) for key in keys),
     )
+
+
+def _other_prompts(mine: Mapping[str, Rate], theirs: Mapping[str, Rate], common: int) -> bool:
+    """Return whether both sides are known to have answered other prompts, all but a few."""
+    if not mine or not theirs or mine.keys() == theirs.keys():
+        return False
+    # The same prompt has one key by its text and another by its category and length.
+    weak = [any(key.startswith(_WEAK) for key in keys) for keys in (mine, theirs)]
+    return common < LEAST_COMMON_PROMPTS and weak[0] == weak[1]
 
 
 def prompt_rates(rows: Sequence[RequestRow]) -> dict[str, Rate]:

@@ -121,7 +121,9 @@ def _speedup(item: Observation, reference: Reference | None, comparison: Compari
         return Estimate(reason="acceptance was simulated: step time only")
     if reference is None:
         return Estimate(reason="no baseline at this load")
-    return Estimate(reason=failures(item.cell) or "no throughput reported")
+    if item.throughput is None:
+        return Estimate(reason="no throughput reported")
+    return Estimate(reason=failures(item.cell) or "it answered other prompts than the baseline")
 
 
 def _order(point: Point) -> tuple[bool, int, bool, float, str]:

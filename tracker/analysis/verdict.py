@@ -215,6 +215,9 @@ def _missing(
     if best is None:
         what = "run" if reference is None else "candidate"
         return f"No usable {what} at {where}.{_why_none(observations, load)}"
+    if reference is not None and best.throughput is not None:
+        plain = reference.baseline.record.name
+        return f"{best.record.name} and {plain} answered other prompts at {where}: run both on the same ones."
     return f"No baseline at {where}: run the same workload on a server without speculation."
 
 
