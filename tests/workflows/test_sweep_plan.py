@@ -197,6 +197,14 @@ def test_the_digest_changes_with_what_is_served_and_asked_but_not_with_the_port(
     assert len(set(digests)) == 3
 
 
+def test_what_measures_is_part_of_the_digest(tmp_path: Path) -> None:
+    told = ("", "streamed_fraction = 0.05\n", "streamed_fraction = 1\n", 'route = "openai"\n')
+    sweeps = [f"[sweep.workload]\n{line}" for line in told] + ['command = "own {url}"\n', 'command = "other {url}"\n']
+    plans = [_read(tmp_path, f'{sweep}[[sweep.servers]]\nname = "a"\n') for sweep in sweeps]
+
+    assert len({plan.arms[0].digest(plan.bench) for plan in plans}) == 6
+
+
 def test_the_chat_template_and_thinking_are_asked_of_every_server_and_are_part_of_the_digest(tmp_path: Path) -> None:
     (tmp_path / "models" / "t").mkdir(parents=True)
     (tmp_path / "models" / "t" / "chat_template.jinja").write_text("<user>{{ messages[0].content }}")

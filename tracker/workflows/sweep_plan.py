@@ -52,6 +52,8 @@ class Arm:
     one share a step time."""
     template: str | None = None
     """What its command is wrapped in; None for a server started by itself."""
+    benchmark: str | None = None
+    """The user's own benchmark that measures it; None for ours."""
 
     @property
     def tags(self) -> dict[str, str]:
@@ -78,6 +80,9 @@ class Arm:
             # Only where used: a sweep that was begun before these could be written goes on.
             **({} if plan.chat_template is None else {"chat_template": plan.chat_template.digest}),
             **({} if plan.thinking is None else {"thinking": plan.thinking}),
+            **({} if plan.streamed_fraction == 0 else {"streamed": plan.streamed_fraction}),
+            **({} if plan.route == "auto" else {"route": plan.route}),
+            **({} if self.benchmark is None else {"benchmark": self.benchmark}),
             **({} if self.template is None else {"template": self.template}),
         }
         return hashlib.sha256(msgspec.json.encode(what, order="sorted")).hexdigest()[:24]
@@ -207,6 +212,7 @@ def _arm(entry: ServerTable, table: SweepTable, campaign: CampaignFile, where: s
         process=process,
         configuration=_configuration(entry, table, where),
         template=_template(table),
+        benchmark=table.command,
     )
     return arm, entry.name is not None
 
@@ -283,4 +289,5 @@ def _baseline(table: SweepTable) -> Arm | None:
         allow=baseline.allow,
         configuration=_digest(table, argv, variables),
         template=_template(table),
+        benchmark=table.command,
     )
