@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from tracker.importers import read as read_inputs
 from tracker.load.answers import Answer, Counts
 from tracker.load.prompts import Prompt
 from tracker.load.rows import line, row
 
+META = {"completion_tokens": 5, "prompt_tokens": 2, "e2e_latency": 0.75, "first_token_latency": 0.25}
 ANSWER = Answer(
-    prompt=Prompt(text="x"), sent_s=10.5, ended_s=12.0, counts=Counts(output_tokens=5, server_latency_s=0.75)
-)
+    prompt=Prompt(text="x"), sent_s=10.5, ended_s=12.0,
+    counts=Counts(output_tokens=5, input_tokens=2, server_latency_s=0.75, meta=META),
+)  # fmt: skip
 STREAMED = dataclasses.replace(ANSWER, first_token_s=11.0)
 
 
@@ -28,7 +32,7 @@ STREAMED = dataclasses.replace(ANSWER, first_token_s=11.0)
     ],
 )
 def test_a_latency_is_what_the_server_took_or_what_a_user_of_an_open_loop_waited(
-    answer: Answer, due_s: float | None, latency_s: float, ttft_s: float | None
+    tmp_path: Path, answer: Answer, due_s: float | None, latency_s: float, ttft_s: float | None
 ) -> None:
     answer = dataclasses.replace(answer, due_s=due_s)
 
@@ -38,3 +42,8 @@ def test_a_latency_is_what_the_server_took_or_what_a_user_of_an_open_loop_waited
     assert (found.latency_s, found.ttft_s) == (latency_s, ttft_s)
     assert kept["client_latency_s"] == (1.5 if due_s is None else 2.0)
     assert kept.get("client_ttft_s") == ttft_s
+    assert kept["server_ttft_s"] == 0.25
+    # A kept line is read back as the row it was.
+    (tmp_path / "requests.jsonl").write_bytes(line(answer, concurrency=None, repeat=0) + b"\n")
+    (run,) = read_inputs(tmp_path / "requests.jsonl")
+    assert [(item.latency_s, item.ttft_s, item.output_tokens) for item in run.requests] == [(latency_s, ttft_s, 5)]

@@ -11,6 +11,8 @@ from tracker.domain.measurement import RequestRow
 from tracker.load.answers import Answer
 
 _MAX_ERROR_LENGTH = 200
+_WHOLE = "e2e_latency"
+_SERVER_LATENCIES = {_WHOLE: "server_latency_s", "first_token_latency": "server_ttft_s"}
 
 
 def row(answer: Answer, *, concurrency: int | None, repeat: int) -> RequestRow:
@@ -29,7 +31,6 @@ def row(answer: Answer, *, concurrency: int | None, repeat: int) -> RequestRow:
             repeat=repeat,
             error=(answer.error or "failed")[:_MAX_ERROR_LENGTH],
         )
-    by_server = counts.server_latency_s is not None and answer.first_token_s is None and answer.due_s is None
     return RequestRow(
         prompt_key=prompt.key,
         category=prompt.category,
@@ -38,7 +39,7 @@ def row(answer: Answer, *, concurrency: int | None, repeat: int) -> RequestRow:
         input_tokens=counts.input_tokens,
         output_tokens=counts.output_tokens,
         cached_input_tokens=counts.cached_input_tokens,
-        latency_s=counts.server_latency_s if by_server else answer.ended_s - answer.asked_s,
+        latency_s=counts.server_latency_s if _by_server(answer) else answer.ended_s - answer.asked_s,
         ttft_s=None if answer.first_token_s is None else answer.first_token_s - answer.asked_s,
         verify_steps=counts.verify_steps,
         accepted_drafts=counts.accepted_drafts,
@@ -62,8 +63,18 @@ def line(answer: Answer, *, concurrency: int | None, repeat: int) -> bytes:
     if answer.counts is None:
         fields["error"] = (answer.error or "failed")[:_MAX_ERROR_LENGTH]
     else:
-        fields["meta_info"] = answer.counts.meta
+        meta = answer.counts.meta
+        # Whoever reads `meta_info` takes its latencies for the row's; those that are not are kept beside it.
+        others = {key for key in _SERVER_LATENCIES if key in meta and not (key == _WHOLE and _by_server(answer))}
+        fields |= {_SERVER_LATENCIES[key]: meta[key] for key in others}
+        fields["meta_info"] = {key: value for key, value in meta.items() if key not in others}
     return msgspec.json.encode(fields)
+
+
+def _by_server(answer: Answer) -> bool:
+    """Return whether the latency of a request is the server's."""
+    told = answer.counts is not None and answer.counts.server_latency_s is not None
+    return told and answer.first_token_s is None and answer.due_s is None
 
 
 def pass_line(*, concurrency: int | None, repeat: int, wall_s: float, facts: Mapping[str, float | None]) -> bytes:
