@@ -12,7 +12,7 @@ import pytest
 from tracker.domain.provenance import InputFile, Provenance
 from tracker.domain.workload import Hardware
 from tracker.environment import provenance
-from tracker.environment.hardware import hardware, parse_gpus
+from tracker.environment.hardware import hardware, parse_gpus, visible_count
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
@@ -101,6 +101,7 @@ def test_versions_are_those_installed(tmp_path: Path) -> None:
         ("NVIDIA H200, 580.1\nNVIDIA H200, 580.1\n", "1", ("NVIDIA H200", 1)),
         ("NVIDIA H200, 580.1\nNVIDIA A100, 580.1\n", None, ("NVIDIA H200 + NVIDIA A100", 2)),
         ("NVIDIA H200, 580.1\n", "", ("NVIDIA H200", 0)),
+        ("NVIDIA H200, 580.1\n", "7", ("NVIDIA H200", 0)),
     ],
 )
 def test_gpus_are_counted_as_the_server_sees_them(listing: str, visible: str | None, expected: tuple[str, int]) -> None:
@@ -109,6 +110,20 @@ def test_gpus_are_counted_as_the_server_sees_them(listing: str, visible: str | N
     assert found is not None
     assert (found.gpu, found.gpu_count) == expected
     assert found.driver == "580.1"
+
+
+@pytest.mark.parametrize(
+    ("setting", "count"),
+    [
+        ("0", 1), ("1", 1), ("7", 0), ("0,1", 2), ("1,0", 2), ("0,7", 1), ("7,0", 0), ("0,0", 0), ("0,1,0", 0),
+        ("-1", 0), ("0,-1", 1), ("0,-1,1", 1), ("", 0), (" ", 0), (" 0 , 1 ", 2), ("0 1", 1), ("0,,1", 1), (",0", 0),
+        ("0,", 1), ("x", 0), ("0x1", 1), ("01", 1), ("+0", 1), ("none", 0), ("all", 0), ("0,1,7", 2), ("0,7,0", 1),
+        ("GPU-9bbc1b8f-cd8e-7836-fcc3-ca00c9d3b171", 1), ("GPU-9BBC1B8F", 1), ("gpu-9bbc1b8f", 0), ("GPU-", 0),
+        ("GPU-9bbc1b8f,1", 1), ("0,GPU-ce7e4719", 1), ("GPU-ce7e4719,GPU-9bbc1b8f", 2), ("GPU-9bbc1b8f,GPU-9bbc", 0),
+    ],
+)  # fmt: skip
+def test_gpus_are_counted_as_cuda_showed_them_on_two_h200(setting: str, count: int) -> None:
+    assert visible_count(setting, present=2) == count
 
 
 def test_an_answer_without_gpus_is_no_hardware() -> None:

@@ -470,6 +470,27 @@ def test_gpus_are_seen_through_the_driver(
     assert (check.state, told in check.message) == (state, True), check
 
 
+@pytest.mark.parametrize(
+    ("visible", "state", "told"),
+    [
+        ("0", "ok", "1 x NVIDIA H200"),
+        ("7", "problem", "CUDA_VISIBLE_DEVICES=7 leaves no GPU"),
+        ("", "problem", "CUDA_VISIBLE_DEVICES= leaves no GPU"),
+        ("0,7", "warning", "CUDA_VISIBLE_DEVICES=0,7 leaves 1 x NVIDIA H200"),
+    ],
+)
+def test_gpus_that_are_made_visible_and_are_not_here_are_told(
+    found: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str, state: str, told: str
+) -> None:
+    says = "echo 'NVIDIA H200, 580.1'"
+    path = f"{tool(tmp_path / 'bin', says)}:/usr/bin:/bin"
+    monkeypatch.setenv("PATH", path)
+
+    check = found(PATH=path, CUDA_VISIBLE_DEVICES=visible)["gpu"]
+
+    assert (check.state, told in check.message) == (state, True), check
+
+
 def installed(folder: Path, name: str, version: str) -> str:
     """A folder with a package's metadata, as pip leaves it."""
     info = folder / f"{name}-{version}.dist-info"

@@ -12,7 +12,7 @@ from typing import Literal
 from packaging.requirements import InvalidRequirement, Requirement
 
 from tracker import delivery
-from tracker.environment.hardware import hardware
+from tracker.environment.hardware import VISIBLE_VARIABLE, hardware
 from tracker.errors import DeliveryError, TrackerError
 from tracker.workflows.post import COMMAND_VARIABLE
 from tracker.workflows.session import Session
@@ -97,8 +97,17 @@ def gpu(environ: Mapping[str, str]) -> Check:
         return Check(topic="gpu", state="ok", message=message)
     found = hardware(environ)
     if found is None or not found.gpu_count:
-        fix = f"Run `{DRIVER_TOOL}` and see what it says; look at CUDA_VISIBLE_DEVICES"
+        if found is not None and VISIBLE_VARIABLE in environ:
+            message = f"{VISIBLE_VARIABLE}={environ[VISIBLE_VARIABLE]} leaves no GPU to use"
+            fix = f"Unset it, or name GPUs that `{DRIVER_TOOL} -L` lists, each once, the first one included"
+            return Check(topic="gpu", state="problem", message=message, fix=fix)
+        fix = f"Run `{DRIVER_TOOL}` and see what it says"
         return Check(topic="gpu", state="problem", message=f"{DRIVER_TOOL} is here but names no GPU to use", fix=fix)
+    listed = environ.get(VISIBLE_VARIABLE, "").rstrip(", ")
+    if listed and found.gpu_count < listed.count(",") + 1:
+        message = f"{VISIBLE_VARIABLE}={listed} leaves {found.gpu_count} x {found.gpu}: CUDA stops at the first unknown"
+        fix = f"Name only GPUs that `{DRIVER_TOOL} -L` lists"
+        return Check(topic="gpu", state="warning", message=message, fix=fix)
     return Check(topic="gpu", state="ok", message=f"{found.gpu_count} x {found.gpu}, driver {found.driver}")
 
 
