@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 from tests.report.examples import MEMOS
 from tests.report.founding import context, founding
 from tests.report.founding_options import founding_decision
-from tracker.report import build, compose, entry_from, render_html, render_index, render_json
+from tracker.report import build, compose, entry_from, render_explore, render_html, render_index, render_json
 
 pytestmark = pytest.mark.browser
 
@@ -87,6 +87,16 @@ def test_names_without_a_space_do_not_widen_the_page(chromium: Browser, tmp_path
     view = build(dataclasses.replace(source, points=points), founding_decision(), context())
     (tmp_path / "memo.html").write_text(render_html(view), encoding="utf-8")
 
+    (tmp_path / "explore.html").write_bytes(render_explore(view))
+    over = """Array.from(document.querySelectorAll('.plot')).flatMap(plot => {
+        const names = Array.from(plot.querySelectorAll('.ytick text')).map(t => t.getBoundingClientRect());
+        return names.filter((one, i) => names.slice(i + 1).some(other =>
+            Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 4));
+    }).length"""
+    with opened(chromium, tmp_path / "explore.html", PHONE) as (page, _):
+        page.wait_for_function("document.querySelectorAll('.plot .main-svg').length > 0")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert page.evaluate(over) == 0
     with opened(chromium, tmp_path / "memo.html", DESKTOP) as (page, _):
         page.evaluate(UNFOLD)
         for size in (DESKTOP, PHONE, NARROWEST):

@@ -131,7 +131,7 @@ def test_a_name_cut_for_a_chart_keeps_both_ends(words: str, limit: int, shown: s
     assert len(shown) <= limit
 
 
-def test_words_for_screen_readers_and_the_explorer_carry_whole_names() -> None:
+def test_words_for_screen_readers_carry_whole_names_and_the_explorer_distinct_ones() -> None:
     source = founding()
     name = "drafter-regenerated-with-thinking-on-perfectblend-attempt-3"
     points = tuple(
@@ -143,8 +143,18 @@ def test_words_for_screen_readers_and_the_explorer_carry_whole_names() -> None:
     assert f"16 draft tokens, {name} drafter 74.9" in flat(view)
     page = render_explore(view).decode()
     figures = json.loads(page.split('id="figures">', 1)[1].split("</script>", 1)[0])
-    assert any(name in place.replace("<br>", "") for place in figures["throughput"]["data"][0]["y"])
-    assert "5 draft tokens, CUDA graph · EAGLE3" in page
+    places = [place.replace("<br>", " ") for place in figures["throughput"]["data"][0]["y"]]
+    (cut,) = (place for place in places if "…" in place)
+    assert cut.startswith("16 draft tokens,")
+    assert cut.endswith("attempt-3 With CUDA graph")
+    assert len(set(places)) == len(places) == 6
+
+
+def test_a_configuration_is_found_in_the_explorer_by_the_words_of_the_memo() -> None:
+    page = render_explore(MEMOS["h200"]()).decode()
+
+    assert "<bdi>chain of 3 · EAGLE3 3-1-4</bdi>" in page
+    assert "<bdi>no speculation" in page
 
 
 def test_a_size_that_is_measured_is_named_before_the_far_end_of_the_interval() -> None:

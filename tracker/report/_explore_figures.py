@@ -19,9 +19,11 @@ from tracker.report.figures import (
 )
 from tracker.report.figures_history import HistoryData
 from tracker.report.figures_spread import SpreadData
+from tracker.report.naming import short_words
 
 BLUE, ORANGE, GREY = "#3b82c4", "#d2691e", "#8a949c"
 _WAY = (BLUE, ORANGE, "#59626a", "#8d6ab8", "#2f8f83", "#b58900")
+_LINE, _LONGEST = 28, 56  # characters of a name: in one line, and in all
 _BAND, _BAND_2 = "rgba(59,130,196,.18)", "rgba(59,130,196,.3)"
 
 
@@ -55,9 +57,22 @@ def _plain(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def _place(text: str) -> str:
-    """Return the name of a place on an axis: whole, for plotly draws equal names as one, and in lines for a phone."""
-    return "<br>".join(_plain(line) for line in textwrap.wrap(text, 28, break_on_hyphens=False)) or _plain(text)
+def _places(rows: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the places of an axis, each a name and its group, in lines for a phone.
+
+    No name is cut to that of another: plotly draws equal names as one place.
+    """
+    short = [(short_words(name, _LONGEST), group) for name, group in rows]
+    shown = short if len(set(short)) == len(set(rows)) else rows
+    texts = [f"{name}  {group}".strip() for name, group in shown]
+    lines = [textwrap.wrap(text, _LINE, break_on_hyphens=False) or [text] for text in texts]
+    return ["<br>".join(_plain(line) for line in part) for part in lines]
+
+
+def _rows_height(places: Sequence[str], least: int = 34) -> int:
+    """Return the height of rows that the longest name fits into."""
+    lines = max((place.count("<br>") + 1 for place in places), default=1)
+    return len(places) * max(least, 17 * lines + 8)
 
 
 def _title(text: str | None) -> dict[str, Any]:
@@ -108,9 +123,10 @@ def _throughput(data: ThroughputData) -> dict[str, Any]:
     import plotly.graph_objects as go
 
     rows = [(group.title or "", row) for group in data.groups for row in group.rows][::-1]
+    names = _places([(row.label, title) for title, row in rows])
     bars = go.Bar(
         orientation="h",
-        y=[_place(f"{row.label}  {title}") for title, row in rows],
+        y=names,
         x=[row.value for _, row in rows],
         marker={"color": [BLUE if row.filled else GREY for _, row in rows]},
         error_x=_errors([(row.value, row.low, row.high) for _, row in rows]),
@@ -118,14 +134,14 @@ def _throughput(data: ThroughputData) -> dict[str, Any]:
         hovertemplate="%{y}: %{x:.1f} tok/s, %{customdata} against the baseline<extra></extra>",
     )
     shapes = _line_at(data.baseline)
-    return _figure([bars], height=90 + 40 * len(rows), x_title="output tok/s; line: baseline", shapes=shapes)
+    return _figure([bars], height=90 + _rows_height(names), x_title="output tok/s; line: baseline", shapes=shapes)
 
 
 def _gap(data: GapData) -> dict[str, Any]:
     import plotly.graph_objects as go
 
     rows = [(group.title or "", row) for group in data.groups for row in group.rows][::-1]
-    names = [_place(f"{row.label}  {title}") for title, row in rows]
+    names = _places([(row.label, title) for title, row in rows])
     yields = go.Scatter(
         name="yields",
         mode="markers",
@@ -146,7 +162,7 @@ def _gap(data: GapData) -> dict[str, Any]:
     )
     top = max(max(row.must, row.yields or 0.0, row.high or 0.0) for _, row in rows)
     axis = {"title": "tokens per step; 1 = no draft token accepted", "range": [0.95, top + 0.3]}
-    return _figure([yields, must], height=110 + 40 * len(rows), x_title="tokens per step", xaxis=axis)
+    return _figure([yields, must], height=150 + _rows_height(names), x_title="tokens per step", xaxis=axis)
 
 
 def _step_time(data: StepTimeData) -> dict[str, Any]:
@@ -175,16 +191,17 @@ def _dot_rows(data: DotRowsData) -> dict[str, Any]:
     import plotly.graph_objects as go
 
     rows = data.rows[::-1]
+    names = _places([(row.label, "") for row in rows])
     dots = go.Scatter(
         mode="markers",
-        y=[_place(row.label) for row in rows],
+        y=names,
         x=[row.value for row in rows],
         error_x=_errors([(row.value, row.low, row.high) for row in rows]),
         marker={"color": BLUE, "size": 10},
         hovertemplate="%{y}: %{x:.3f}<extra></extra>",
     )
     shapes = [] if data.bar is None else _line_at(data.bar)
-    return _figure([dots], height=90 + 28 * len(rows), x_title=data.unit, shapes=shapes)
+    return _figure([dots], height=90 + _rows_height(names, 28), x_title=data.unit, shapes=shapes)
 
 
 def _scaling(data: ScalingData) -> dict[str, Any]:
@@ -269,16 +286,17 @@ def _options(data: OptionsData) -> dict[str, Any]:
     import plotly.graph_objects as go
 
     rows = data.rows[::-1]
+    names = _places([(f"{row.letter}  {row.label}", "") for row in rows])
     dots = go.Scatter(
         mode="markers",
-        y=[_place(f"{row.letter}  {row.label}") for row in rows],
+        y=names,
         x=[row.mean for row in rows],
         error_x=_errors([(row.mean, row.low, row.high) for row in rows]),
         marker={"color": BLUE, "size": 10, "symbol": ["circle" if row.known else "circle-open" for row in rows]},
         customdata=["not known" if row.cost is None else f"{row.cost:,.1f}" for row in rows],
         hovertemplate="%{y}: %{x:,.0f} GPU-hours, cost %{customdata}<extra></extra>",
     )
-    return _figure([dots], height=90 + 40 * len(rows), x_title="net value, GPU-hours", shapes=_line_at(0.0))
+    return _figure([dots], height=90 + _rows_height(names, 30), x_title="net value, GPU-hours", shapes=_line_at(0.0))
 
 
 def _load(data: LoadData) -> dict[str, Any]:
@@ -345,12 +363,13 @@ def _spread(data: SpreadData) -> dict[str, Any]:
     import plotly.graph_objects as go
 
     rows = [(group.title, row) for group in data.groups for row in group.rows][::-1]
+    names = _places([(row.label, title) for title, row in rows])
     bars = go.Bar(
         orientation="h",
-        y=[_place(f"{row.label}  {title}") for title, row in rows],
+        y=names,
         x=[100 * row.sd for _, row in rows],
         marker={"color": [GREY if row.assumed else ORANGE if row.largest else BLUE for _, row in rows]},
         customdata=["assumed" if row.assumed else "from these runs" for _, row in rows],
         hovertemplate="%{y}: %{x:.2f} %, %{customdata}<extra></extra>",
     )
-    return _figure([bars], height=90 + 40 * len(rows), x_title="relative standard deviation, %; grey: assumed")
+    return _figure([bars], height=90 + _rows_height(names), x_title="relative standard deviation, %; grey: assumed")

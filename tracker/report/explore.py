@@ -131,7 +131,8 @@ def _row(point: Point, run: RunRow, names: Names, *, anchor: str | None) -> Expl
 def _configuration(point: Point, names: Names) -> str:
     """Return a configuration as the memo calls it, so that it is found by those words, and by its flags."""
     words, flags = names.configuration(point.configuration), point.configuration.label
-    return flags if words == flags or not point.configuration.speculative else f"{words} · {flags}"
+    said = words.split(", ")[0] in flags
+    return flags if said or not point.configuration.speculative else f"{words} · {flags}"
 
 
 def _words(text: str | None) -> ExploreCell:
