@@ -8,7 +8,6 @@ Usage: `_guard.py PIPE_FD GRACE_SECONDS all|group ARGV...`
 """
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -76,8 +75,10 @@ def _signal(group: int, number: int) -> None:
 def _prctl() -> Callable[[int, int], int]:
     """Return the system's prctl; where there is none, something that does nothing."""
     try:
+        import ctypes  # a Python that was built without libffi has none
+
         call: Callable[[int, int], int] = ctypes.CDLL(None).prctl
-    except (OSError, AttributeError):
+    except (ImportError, OSError, AttributeError):
         return lambda *_: -1
     return call
 
