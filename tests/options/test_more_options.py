@@ -17,11 +17,13 @@ from tracker.analysis.priors import DEFAULT_PRIORS
 from tracker.analysis.results import CampaignAnalysis, DecisionSet, OptionAssessment
 from tracker.domain.campaign import Campaign, Costs
 from tracker.domain.checkpoint import Checkpoint
-from tracker.domain.measurement import RequestRow
+from tracker.domain.measurement import Measurement, RequestRow
 from tracker.domain.record import StoredRun
 from tracker.domain.server import ServerConfig, Speculation
 from tracker.domain.training import TrainingCost
+from tracker.domain.workload import Hardware
 from tracker.options import decide
+from tracker.options._pricing import benchmark_gpu_hours
 
 
 def decided(*runs: StoredRun, **options: Any) -> DecisionSet:
@@ -337,3 +339,19 @@ def test_without_a_price_the_drafter_is_kept_for_what_comes_next() -> None:
     found = known(founding(costs), "keep_for_experiments")
 
     assert found.unvalued_reason == "it is worth what the next experiment is worth, and costs only attention"
+
+
+@pytest.mark.parametrize(("measured_on", "price"), [(8, 8.0), (None, 64.0)])
+def test_a_benchmark_is_priced_by_the_gpus_it_runs_on(measured_on: int | None, price: float) -> None:
+    """One hour on one of eight replicas is no hour of all of them."""
+    hardware = Hardware(gpu="H200", gpu_count=measured_on)
+    hour = Measurement(concurrency=1, prompts=20, output_tokens=360_000, wall_s=3600.0)
+    runs = (
+        run("base", speed="1.0", hardware=hardware, measurements=(hour,)),
+        chain("spec", 3, speed="95.0", length="2.0"),
+    )
+    campaign = dataclasses.replace(FOUNDING, claims=(), deployed_run=None, costs=Costs(gpus=64, horizon_days=30))
+
+    evidence = gather(analyse(runs, campaign=campaign, window=WINDOW))
+
+    assert benchmark_gpu_hours(evidence) == pytest.approx(price)

@@ -143,7 +143,10 @@ def benchmark_gpu_hours(evidence: Evidence, passes: int = 1, *, load: int | None
         passes: How many.
         load: Streams; the decision load when None.
     """
-    gpus = evidence.campaign.costs.gpus
+    hardware = evidence.analysis.hardware
+    # A benchmark runs on one deployment's GPUs, of which campaign.toml may count several.
+    own = None if hardware is None else hardware.gpu_count
+    gpus = evidence.campaign.costs.gpus if own is None else own
     at = evidence.load if load is None else load
     timed = [point.wall_s for point in evidence.analysis.points if point.wall_s is not None and point.concurrency == at]
     if not timed or gpus is None:
