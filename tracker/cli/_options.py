@@ -29,9 +29,24 @@ _SERVER_OPTIONS = (
     click.option(
         "--server", "server_url", metavar="URL", help="Ask a running server (TRACKER_SERVER_API_KEY: its key)."
     ),
-    click.option("--server-info", metavar="FILE", type=click.Path(path_type=Path), help="Saved /server_info body."),
-    click.option("--server-log", metavar="FILE", type=click.Path(path_type=Path), help="The server's start-up log."),
-    click.option("--argv", metavar="FILE", type=click.Path(path_type=Path), help="JSON list or one argument a line."),
+    click.option(
+        "--server-info",
+        metavar="FILE",
+        type=click.Path(readable=False, path_type=Path),
+        help="Saved /server_info body.",
+    ),
+    click.option(
+        "--server-log",
+        metavar="FILE",
+        type=click.Path(readable=False, path_type=Path),
+        help="The server's start-up log.",
+    ),
+    click.option(
+        "--argv",
+        metavar="FILE",
+        type=click.Path(readable=False, path_type=Path),
+        help="JSON list or one argument a line.",
+    ),
     click.option(
         "--server-cmd",
         metavar="TEXT",

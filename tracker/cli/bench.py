@@ -72,7 +72,7 @@ KEY_VARIABLE = "TRACKER_SERVER_API_KEY"
 )
 @click.option(
     "--chat-template",
-    type=click.Path(path_type=Path),
+    type=click.Path(readable=False, path_type=Path),
     metavar="DIR_OR_FILE",
     help="Send prompts in this model's chat template; with openai-chat the server's own is used, and this recorded.",
 )
@@ -93,13 +93,13 @@ KEY_VARIABLE = "TRACKER_SERVER_API_KEY"
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A free tag; repeatable.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(readable=False, path_type=Path, file_okay=False),
     metavar="DIR",
     help="Keep requests.jsonl and the server's answers here too.",
 )
 @click.option(
     "--spool",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(readable=False, path_type=Path, file_okay=False),
     metavar="DIR",
     help="Write the record here and contact no store.",
 )

@@ -112,7 +112,9 @@ def restore_command(name: str, tracking_uri: str | None) -> None:
 
 @command.command("export")
 @click.argument("name")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder to write. Default: ./NAME.")
+@click.option(
+    "--out", type=click.Path(readable=False, path_type=Path), metavar="DIR", help="Folder to write. Default: ./NAME."
+)
 @_options.tracking_uri
 def export_command(name: str, out: Path | None, tracking_uri: str | None) -> None:
     """Write the campaign NAME into a folder: records, rows, files, corrections, memos and decisions.
@@ -137,7 +139,7 @@ def export_command(name: str, out: Path | None, tracking_uri: str | None) -> Non
 
 
 @command.command("import")
-@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.argument("folder", type=click.Path(readable=False, path_type=Path), metavar="DIR")
 @click.option("--name", metavar="NAME", help="Another name for the campaign here.")
 @click.option("--merge", is_flag=True, help="Add to a campaign of this name that has none of these runs.")
 @_options.tracking_uri

@@ -30,7 +30,9 @@ class _CommandAfterDashes(click.Command):
 
 
 @click.command("log-run", cls=_CommandAfterDashes)
-@click.argument("inputs", nargs=-1, type=click.Path(path_type=Path), metavar="[INPUT]... [-- COMMAND...]")
+@click.argument(
+    "inputs", nargs=-1, type=click.Path(readable=False, path_type=Path), metavar="[INPUT]... [-- COMMAND...]"
+)
 @_options.server_and_checkpoints
 @click.option("--samples", type=click.IntRange(min=1), help="Training samples of the drafter.")
 @click.option("--tokens", type=click.IntRange(min=1), help="Training tokens of the drafter.")
@@ -43,7 +45,7 @@ class _CommandAfterDashes(click.Command):
 @click.option("--note", metavar="TEXT", help="Free text.")
 @click.option(
     "--training",
-    type=click.Path(path_type=Path),
+    type=click.Path(readable=False, path_type=Path),
     metavar="DIR_OR_RUN",
     help="The drafter's training: its folder, or a training in the store by run id or name.",
 )

@@ -17,6 +17,7 @@ USAGE_EXIT = 2
 INTERRUPT_EXIT = 130
 # An empty note takes a note away; `--explain ""` is `--explain` alone.
 _MAY_BE_EMPTY = frozenset({"--note", "--explain"})
+_FORBIDDEN = "Check the permissions of it and of the folders above it."
 _FULL = "Free some space where the output goes, and run the same command again."
 
 
@@ -62,10 +63,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         error.show()
         sys.exit(USAGE_EXIT)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        expected = _of_the_machine(error)
+        if expected is None:
             raise
-        _explain(InputError("nothing more can be written: the disk is full", where=error.filename, hint=_FULL))
-        sys.exit(1)
+        _explain(expected)
+        sys.exit(expected.exit_code)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -84,6 +86,16 @@ def _refuse_empty(given: Sequence[str]) -> None:
         if option not in _MAY_BE_EMPTY:
             what = f"{option} is given an empty text" if option.startswith("--") else "an argument is empty"
             raise UsageError(what, hint="Is a variable of the shell not set? Leave it away, or say what is meant.")
+
+
+def _of_the_machine(error: OSError) -> TrackerError | None:
+    """Return what the user can mend about a file that no adapter asked after; None where it is a mistake of ours."""
+    where = None if error.filename is None else str(error.filename)
+    if error.errno == errno.ENOSPC:
+        return InputError("nothing more can be written: the disk is full", where=where, hint=_FULL)
+    if isinstance(error, PermissionError) and where is not None:
+        return InputError("this user may not read or write here", where=where, hint=_FORBIDDEN)
+    return None
 
 
 def _explain(error: TrackerError) -> None:

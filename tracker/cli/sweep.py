@@ -27,23 +27,23 @@ INTERRUPT_EXIT = 130
 
 
 @click.command("sweep")
-@click.argument("campaign", type=click.Path(path_type=Path))
+@click.argument("campaign", type=click.Path(readable=False, path_type=Path))
 @click.option("--plan", "plan_only", is_flag=True, help="Print servers, checks and expected time, and stop.")
 @click.option(
     "--models",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(readable=False, path_type=Path, file_okay=False),
     metavar="DIR",
     help="Folder of target and drafters. Default: the campaign's.",
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(readable=False, path_type=Path, file_okay=False),
     metavar="DIR",
     help="Results, logs and state. Default: sweeps/NAME.",
 )
 @click.option(
     "--spool",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(readable=False, path_type=Path, file_okay=False),
     metavar="DIR",
     help="Write records here and contact no store; `tracker sync DIR` logs them later.",
 )

@@ -10,7 +10,9 @@ from tracker.cli import _context, _copied, _options
 
 
 @click.command("sync")
-@click.argument("spool", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[SPOOL]")
+@click.argument(
+    "spool", required=False, type=click.Path(readable=False, path_type=Path, file_okay=False), metavar="[SPOOL]"
+)
 @click.option("--from", "source", metavar="URI", help="Copy all runs of this store instead, e.g. sqlite:////PATH.db.")
 @click.option("--experiment", metavar="NAME", help="With --from: only this campaign.")
 @_options.tracking_uri

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment, and a disk that is full: a clean end, no traceback."""
+"""Ctrl-C at any moment, a disk that is full, files of somebody else: a clean end, no traceback."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from tests.cli.conftest import Cli
 
 START = "from tracker.cli._start import main; main()"
 ROOT = Path(__file__).parents[2]
+# Root may read everything, unless it gives that up.
+_UNPRIVILEGED = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 
 
 def test_ctrl_c_while_the_command_line_is_loaded_ends_it_quietly(tmp_path: Path) -> None:
@@ -48,6 +50,41 @@ def test_a_full_disk_under_the_output_is_said_in_a_sentence() -> None:
 
     assert done.returncode == 1
     assert "the disk is full" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("log-run", "locked"),
+        ("log-run", "locked.csv"),
+        ("log-run", "there.csv", "--server-log", "locked.csv"),
+        ("sweep", "locked"),
+        ("sync", "locked"),
+        ("campaign", "import", "locked"),
+        ("bench", "http://127.0.0.1:9", "--chat-template", "locked"),
+        ("decide", "locked", "--option", "A"),
+        ("check", "--drafter", "locked"),
+    ],
+)
+def test_what_may_not_be_read_is_named_and_is_no_usage_error(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "there.csv").write_text("name,output_throughput_tok_s\na,1\n")
+    (tmp_path / "locked.csv").write_text("name,output_throughput_tok_s\na,1\n")
+    (tmp_path / "locked.csv").chmod(0)
+    (tmp_path / "locked").mkdir(mode=0)
+
+    done = subprocess.run(
+        [*_UNPRIVILEGED, sys.executable, "-c", START, *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TRACKER_DATA_DIR": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1, done.stderr
+    assert "where: locked" in done.stderr
+    assert "next:" in done.stderr
     assert "Traceback" not in done.stderr
 
 
