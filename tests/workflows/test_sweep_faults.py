@@ -71,6 +71,7 @@ def test_a_server_that_hangs_while_it_is_measured_is_suspect_and_asked_again(cam
     record = campaign.records()["a"]
     assert record.validity == "suspect"
     assert "3 requests in a row timed out" in (record.validity_reason or "")
+    assert load_state(campaign.folder / "out").slowest_s() is None
     assert campaign.run().records == ()
     assert [item.name for item in campaign.run(retry_failed=True).records if item.role == "candidate"] == ["a"]
 

@@ -214,7 +214,8 @@ class SweepRun:
             self._log.failed(up, item.name, str(error) if crashed is None else str(crashed))
             return
         took_s = time.monotonic() - begun_s
-        self._budget.took(took_s)
+        if outcome.suspect is None:
+            self._budget.took(took_s)
         before: dict[int, float] = {}
         after: dict[int, float] = {}
         try:

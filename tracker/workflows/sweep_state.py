@@ -70,8 +70,9 @@ class SweepState:
         self.save()
 
     def slowest_s(self) -> float | None:
-        """Return the longest time that measuring one server took; None before the first."""
-        return max((item.took_s for item in self.done.values() if item.took_s is not None), default=None)
+        """Return the longest time that measuring one server took, those that hung left out; None before the first."""
+        measured = (item for item in self.done.values() if item.status == "measured")
+        return max((item.took_s for item in measured if item.took_s is not None), default=None)
 
 
 def load_state(folder: Path, *, retry_failed: bool = False) -> SweepState:
