@@ -18,6 +18,7 @@ from tracker.workflows.session import Session
 from tracker.workflows.sweep import SweepOptions, SweepResult, run_sweep
 from tracker.workflows.sweep_adaptive import rank_left
 from tracker.workflows.sweep_check import check_all
+from tracker.workflows.sweep_fleet import Tell
 from tracker.workflows.sweep_history import kept_records
 from tracker.workflows.sweep_plan import SweepPlan, read_sweep
 
@@ -47,10 +48,10 @@ class Campaign:
     def plan(self) -> SweepPlan:
         return read_sweep(self.folder)
 
-    def run(self, **options: Any) -> SweepResult:
+    def run(self, *, tell: Tell | None = None, **options: Any) -> SweepResult:
         session = Session(now=datetime.now(UTC), environ=dict(os.environ), cwd=self.folder)
         chosen = SweepOptions(out=self.folder / "out", spool=self.folder / "spool", **options)
-        return run_sweep(self.plan, chosen, session, tell=self.told.append, on_progress=lambda _: None)
+        return run_sweep(self.plan, chosen, session, tell=tell or self.told.append, on_progress=lambda _: None)
 
     def records(self) -> dict[str, RunRecord]:
         spool = Spool(self.folder / "spool")

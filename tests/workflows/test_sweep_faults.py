@@ -6,6 +6,7 @@ import dataclasses
 import os
 import signal
 import sys
+import tempfile
 from datetime import timedelta
 from pathlib import Path
 from types import FrameType
@@ -14,6 +15,7 @@ import pytest
 
 from tests.workflows.test_sweep_adaptive import INTERLEAVED, RESIDENT, Campaign, server
 from tracker.errors import ServerError
+from tracker.store import Spool
 from tracker.workflows.sweep_history import keep_record, kept_records
 from tracker.workflows.sweep_state import load_state
 
@@ -118,6 +120,30 @@ def test_a_full_folder_of_results_costs_no_measurement(campaign: Campaign) -> No
     assert set(campaign.records()) == {"a", "baseline-1"}
     assert any("a: its files are in its record only" in line for line in campaign.told)
     assert campaign.run().records == ()
+
+
+@pytest.mark.slow
+def test_where_neither_spool_nor_results_can_be_written_a_record_waits_in_the_temporary_folder(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign.write(server("a", "3-1-4"), baseline="", loads="[{concurrency = 1, requests = 2}]")
+    (campaign.folder / "out").mkdir()
+    (campaign.folder / "out" / "spool").write_text("no folder")
+    (campaign.folder / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(campaign.folder / "tmp"))
+
+    def told(text: str) -> None:
+        campaign.told.append(text)
+        if text == "a: measuring":
+            (campaign.folder / "spool").rename(campaign.folder / "moved")
+            (campaign.folder / "spool").write_text("no folder")
+
+    result = campaign.run(tell=told)
+
+    (path,) = result.spooled
+    assert path.is_relative_to(campaign.folder / "tmp")
+    assert Spool(path.parent).read(path).record.name == "a"
+    assert any(f"tracker sync {path.parent}" in line for line in campaign.told)
 
 
 @pytest.mark.slow

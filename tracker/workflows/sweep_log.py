@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -200,21 +201,40 @@ class SweepLog:
         return run.record
 
     def _put(self, run: LoggedRun) -> Path:
-        """Write a record to the spool, or where that is full or gone beside the results: it cost a server to get.
+        """Write a record to the spool; where that is full, beside the results, else to the system's temporary folder.
+
+        It cost a server to get, and spool and results are often of one quota.
 
         Raises:
-            StoreError: Neither can be written.
+            StoreError: None of them can be written.
         """
         try:
             return self.spool.put(run)
         except StoreError as error:
-            aside = Spool(self.out / ASIDE_FOLDER)
+            full = error
+        aside = Spool(self.out / ASIDE_FOLDER)
+        try:
             path = aside.put(run)
-            self.tell(f"{error.message}; it waits in {aside.folder}, send it with `tracker sync {aside.folder}`")
-            return path
+        except StoreError:
+            aside = _temporary_spool(full)
+            path = aside.put(run)
+        self.tell(f"{full.message}; it waits in {aside.folder}, send it with `tracker sync {aside.folder}`")
+        return path
 
     def _finish(self, arm: Arm, record: RunRecord, done: Done) -> None:
         self.state.finish(arm.digest(self.plan.bench), dataclasses.replace(done, record_id=record.record_id))
+
+
+def _temporary_spool(full: StoreError) -> Spool:
+    """Return a spool of its own in the system's temporary folder, which nobody else can read.
+
+    Raises:
+        StoreError: There is no room either.
+    """
+    try:
+        return Spool(Path(tempfile.mkdtemp(prefix="tracker-spool-")))
+    except OSError as error:
+        raise full from error
 
 
 def _summary(record: RunRecord) -> str:
