@@ -68,7 +68,8 @@ def command(ctx: click.Context, /, run: str | None, **options: Any) -> None:
         for outcome in taken:
             click.echo(outcome.run.run_id)
     if not taken:
-        click.echo("no training was adopted", err=True)
+        none = "" if outcomes else ": no run in it is of SpecForge or speculators (tracker's own need no adoption)"
+        click.echo(f"no training was adopted{none}", err=True)
         ctx.exit(1)
 
 
