@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from tracker.analysis.choice import rivals_of, without_luck
 from tracker.analysis.pairing import Comparison
 from tracker.analysis.results import LoadVerdict
 from tracker.analysis.uncertainty import Spread, around
-from tracker.domain.record import StoredRun
+from tracker.domain.record import RunRecord, StoredRun
 
 SPREAD = Spread(sd=0.02, df=math.inf)
 
@@ -103,3 +104,19 @@ def test_the_same_lead_of_a_single_candidate_is_a_verdict() -> None:
 
 def test_a_clear_lead_among_several_stays_a_verdict() -> None:
     assert verdict("88.5", "89.5", "90.5", "91.5", "92.0", "104.0").status == "faster"
+
+
+def test_what_is_said_of_other_prompts_reaches_as_low() -> None:
+    runs = chains("90.5", "91.0", "91.5", "91.8", "92.2", "92.8")
+    analysis = analysed(BASE, *[dataclasses.replace(item, record=many_prompts(item)) for item in runs])
+    (found,) = analysis.verdict.by_concurrency
+
+    assert analysis.verdict.population_speedup.low is not None
+    assert found.speedup.low is not None
+    assert analysis.verdict.population_speedup.low <= found.speedup.low
+
+
+def many_prompts(source: StoredRun) -> RunRecord:
+    """So many that other prompts widen the interval by nothing."""
+    cells = tuple(dataclasses.replace(cell, prompts=1_000_000) for cell in source.record.measurements)
+    return source.record.replace(measurements=cells)

@@ -89,10 +89,12 @@ def compare(
     parts += _rounding(candidate, baseline)
     parts += [*repeat_components(candidate, noise), *repeat_components(baseline, noise)]
     logs = [mine[key].log - theirs[key].log for key in keys]
+    spread, wider = combine(parts), combine([*parts, _population(logs, prompts, priors)])
     return Comparison(
         speedup=speedup,
-        spread=combine(parts),
-        population=combine([*parts, _population(logs, prompts, priors)]),
+        spread=spread,
+        # A further part may bring so many degrees of freedom that Student's factor falls by more than it adds.
+        population=max(spread, wider, key=lambda found: found.half_width),
         components=tuple(parts),
         prompts=prompts,
         prompts_assumed=known is None,

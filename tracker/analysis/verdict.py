@@ -133,9 +133,15 @@ def overall(
         by_concurrency=tuple(by_load),
         population_speedup=Estimate(reason="no comparison at the decision load")
         if population is None
-        else around(population.speedup, population.population),
+        else _at_least_as_wide(around(population.speedup, population.population), by_load, decision_load),
         population_note=None if population is None else _population_note(population, priors),
     )
+
+
+def _at_least_as_wide(wider: Estimate, by_load: Sequence[LoadVerdict], load: int | None) -> Estimate:
+    """Return the statement on other prompts, reaching as low as the one on the measured prompts."""
+    lows = [item.speedup.low for item in by_load if item.concurrency == load] + [wider.low]
+    return replace(wider, low=min((low for low in lows if low is not None), default=None))
 
 
 def _slow_baseline(best: Observation, reference: Reference) -> str:
