@@ -98,7 +98,7 @@ def test_a_healthy_server_has_no_complaint_and_is_left_as_it_was(found: Examine,
 
     checks = found(campaign_server)
 
-    assert {check.state for check in checks.values()} == {"ok"}
+    assert {check.state for check in checks.values()} == {"ok"}, checks
     assert "mlflow-artifacts:" in checks["store"].message
     assert "the server runs MLflow 3." in checks["schema"].message
     assert checks["clock"].message == "agrees with the server's"
@@ -173,7 +173,7 @@ def test_a_store_that_lets_nothing_be_removed_is_a_warning_that_names_what_stays
 
     check = found(gateway.url)["artifacts"]
 
-    assert (check.state, "tracker.doctor." in check.message) == ("warning", True)
+    assert (check.state, "tracker.doctor." in check.message) == ("warning", True), check
 
 
 def test_a_server_that_sends_artifacts_to_whoever_logs_is_a_warning(
@@ -189,7 +189,7 @@ def test_a_server_that_sends_artifacts_to_whoever_logs_is_a_warning(
     check = found(campaign_server)["artifacts"]
     client.delete_experiment(number)
 
-    assert (check.state, f"{tmp_path / 'mine'}" in check.message) == ("warning", True)
+    assert (check.state, f"{tmp_path / 'mine'}" in check.message) == ("warning", True), check
     assert "--serve-artifacts" in str(check.fix)
     assert not (tmp_path / "mine").exists()
 
