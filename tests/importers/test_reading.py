@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tracker import importers
+from tracker.domain.measurement import Reported
 from tracker.errors import InputError, UnknownFormatError
+from tracker.importers import _normalise, _source
 
 TABLE = "config,output_throughput_tok_s\nplain,40.0\n"
 
@@ -130,3 +132,40 @@ def test_json_lines_in_utf_16_are_read(tmp_path: Path) -> None:
     (run,) = importers.read(path)
 
     assert [row.output_tokens for row in run.requests] == [5, 5]
+
+
+def test_a_pipe_and_a_device_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+
+    for name in ("pipe", "device"):
+        with pytest.raises(InputError, match="pipe or a device"):
+            importers.read(tmp_path / name)
+
+
+def test_a_file_that_unpacks_to_hundreds_of_times_its_size_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_source, "_UNPACKED_FREELY_BYTES", 2**20)
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(TABLE.encode() + b"\n" * 2**24))
+
+    with pytest.raises(InputError, match="more than 400 times its size"):
+        importers.read(path)
+
+
+def test_a_header_that_opens_a_quote_for_good_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "cut.csv"
+    path.write_text('config,output_throughput_tok_s,"accept length,concurrency\n')
+
+    with pytest.raises(InputError, match="table"):
+        importers.read(path, "table")
+
+
+def test_a_counter_of_any_length_and_a_width_of_zero_are_no_crash(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.prom"
+    path.write_text(f"vllm:spec_decode_num_drafts_total {'9' * 400}\nvllm:generation_tokens_total 5\n")
+    length, rate = Reported(value=2.0), Reported(value=0.5)
+
+    assert len(importers.read(path)) == 1
+    assert _normalise.read_rate(length=length, rate=rate, num_draft_tokens=0, num_steps=3).convention == "unknown"

@@ -57,10 +57,17 @@ def samples(path: Path) -> tuple[Sample, ...]:
             for family in text_string_to_metric_families(text)
             if family.type in ("counter", "unknown")
             for sample in family.samples
-            if not sample.name.endswith("_created") and math.isfinite(sample.value)
+            if not sample.name.endswith("_created") and _is_finite(sample.value)
         )
     except (ValueError, KeyError, IndexError, AttributeError) as error:
         raise InputError("the metrics text is damaged", where=str(path), hint="Fetch `/metrics` again.") from error
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # the parser returns whole numbers of any length
+        return False
 
 
 def read(path: Path) -> Mapping[str, float]:

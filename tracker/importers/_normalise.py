@@ -140,7 +140,7 @@ def read_rate(
     """
     if rate is None or length is None:
         return RateReading(convention="unknown")
-    if num_draft_tokens is None:
+    if not num_draft_tokens:  # a printed 0 is no width either
         explained = {name for width in _WIDTHS for name in _fitting(length, rate, width, None)}
         if not explained:
             return RateReading(convention="unknown", findings=(_contradiction(length, rate, "any number of", {}),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ LINE_LIMIT_BYTES = 64 * 2**20
 DOCUMENT_LIMIT_BYTES = 512 * 2**20
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _RECODED_BYTES = 2**16
+# Logs and results pack to a tenth or a fiftieth, made-up zeros to a thousandth.
+_UNPACKED_FREELY_BYTES = 256 * 2**20
+_MOST_UNPACKED = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,19 +45,24 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     """Yield the file's bytes, gzip and zstd undone; UTF-16 (PowerShell's `>`) becomes UTF-8.
 
     Raises:
-        InputError: There is no such file, it is a folder, it may not be read, or its compression is damaged.
+        InputError: There is no such file, it is a folder or a pipe, it may not be read, or its compression is damaged
+            or made to exhaust its reader.
     """
     where = str(path)
     try:
+        if not stat.S_ISREG(mode := path.stat().st_mode) and not stat.S_ISDIR(mode):
+            raise InputError(
+                "this is a pipe or a device, not a file", where=where, hint="Save what it yields into a file first."
+            )
         with path.open("rb") as raw:
             magic = raw.read(4)
             raw.seek(0)
             if magic.startswith(GZIP_MAGIC):
                 with gzip.open(raw) as unpacked:
-                    yield _utf8(cast("io.BufferedReader", unpacked))
+                    yield _utf8(io.BufferedReader(_Unpacked(cast("IO[bytes]", unpacked), path)))
             elif magic == ZSTD_MAGIC:
                 with _zstd(raw) as unpacked_zstd:
-                    yield _utf8(unpacked_zstd)
+                    yield _utf8(io.BufferedReader(_Unpacked(unpacked_zstd, path)))
             else:
                 yield _utf8(raw)
     except FileNotFoundError as error:
@@ -73,6 +82,31 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"the file cannot be read ({reason})", where=where, hint="Copy it again.") from error
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a compressed file, as long as they are not out of all proportion to it."""
+
+    def __init__(self, stream: IO[bytes], path: Path) -> None:
+        self._stream, self._path = stream, path
+        self._left = max(_UNPACKED_FREELY_BYTES, _MOST_UNPACKED * path.stat().st_size)
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as there is something; 0 at the end."""
+        content = self._stream.read(len(buffer))
+        buffer[: len(content)] = content
+        self._left -= len(content)
+        if self._left < 0:
+            raise InputError(
+                f"the compressed file unpacks to more than {_MOST_UNPACKED} times its size",
+                where=str(self._path),
+                hint="Unpack it and look what it is.",
+            )
+        return len(content)
 
 
 class _Recoded(io.RawIOBase):

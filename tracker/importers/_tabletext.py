@@ -150,6 +150,7 @@ def _delimited(lines: list[str], text: str, where: str) -> Table | None:
     body = io.StringIO("\n".join(lines[start:]) + "\n")
     reader = csv.reader(body, delimiter=delimiter, strict=True)
     rows: list[Row] = []
+    header: tuple[str, ...] = ()
     cut = None
     first = start + 1
     try:
@@ -164,6 +165,8 @@ def _delimited(lines: list[str], text: str, where: str) -> Table | None:
             raise InputError(
                 f"line {first} is no row ({error})", where=f"{where}:{first}", hint="Correct its quotes."
             ) from error
+        if not header:
+            return None
         cut = f"line {first} opens a quoted text that never ends"
     if delimiter != ",":
         rows = _with_decimal_points(rows, where)
