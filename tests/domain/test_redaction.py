@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import string
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -319,8 +320,17 @@ def test_an_answer_in_another_encoding_of_json_loses_its_secrets() -> None:
 
 def test_lines_longer_than_a_csv_cell_and_deep_documents_are_returned_as_they_are() -> None:
     details = json.dumps({"itls": [0.25] * 40_000}) + "\n"
-    for body in (details * 2, "[" * 900 + "]" * 900, "[" * 100_000, "x" * 200_000 + "\ty\n"):
+    for body in (details * 2, "[" * 90 + "]" * 90, "[" * 100_000, "x" * 200_000 + "\ty\n"):
         assert redact_bytes(body.encode()) == body.encode()
+
+
+def test_what_is_nested_deeper_than_any_description_is_left_out_as_a_whole() -> None:
+    deep: Any = SECRET
+    for _ in range(150):
+        deep = {"a": [deep]}
+
+    assert SECRET not in json.dumps(redact_mapping(deep))
+    assert SECRET not in redact_bytes(json.dumps(deep).encode()).decode()
 
 
 def test_a_user_of_a_command_keeps_the_name_and_loses_the_password() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import socket
 import threading
@@ -242,3 +244,70 @@ def test_something_that_is_no_address_is_said_so(url: str) -> None:
         engines.fetch(url, timeout_s=0.3)
 
     assert caught.value.hint
+
+
+def _dripped(start: bytes, drop: bytes) -> Page:
+    def page(handler: BaseHTTPRequestHandler) -> None:
+        with contextlib.suppress(OSError):
+            handler.wfile.write(start)
+            while True:
+                handler.wfile.write(drop)
+                handler.wfile.flush()
+                time.sleep(0.05)
+
+    return page
+
+
+@pytest.mark.parametrize(
+    ("start", "drop"),
+    [
+        (b"", b"H"),
+        (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.0 200 OK\r\n\r\n", b" "),
+    ],
+)
+def test_a_server_that_drips_its_answer_is_cut_off(start: bytes, drop: bytes) -> None:
+    began = time.monotonic()
+
+    with serving({"*": _dripped(start, drop)}) as url, pytest.raises(ServerError, match="does not end"):
+        engines.fetch(url, timeout_s=0.3)
+
+    assert time.monotonic() - began < 5
+
+
+def test_an_answer_packed_twice_is_not_unpacked() -> None:
+    def page(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", "gzip, gzip")
+        handler.end_headers()
+        handler.wfile.write(gzip.compress(gzip.compress(bytes(2**26))))
+
+    with serving({"*": page}) as url, pytest.raises(ServerError, match="packs its answer"):
+        engines.fetch(url)
+
+
+def test_what_a_server_says_cannot_steer_a_terminal_or_show_a_key() -> None:
+    def page(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 500 \x1b[2J hf_AbCdEfGhIjKlMnOpQrStUvWx\r\nContent-Length: 0\r\n\r\n")
+
+    with serving({"*": page}) as url, pytest.raises(ServerError) as caught:
+        engines.fetch(url)
+
+    assert str(caught.value).isprintable()
+    assert "hf_Ab" not in str(caught.value)
+
+
+@pytest.mark.parametrize("states", [5, True, "x", {"a": 1}, [[1]], None])
+def test_states_of_the_wrong_kind_and_deep_descriptions_are_no_crash(states: object) -> None:
+    deep: object = 1
+    for _ in range(400):
+        deep = {"a": deep}
+
+    with serving({"/server_info": _json({**SGLANG, "internal_states": states, "deep": deep})}) as url:
+        assert engines.for_record(engines.fetch(url).config).engine == "sglang"
+
+
+def test_a_host_name_longer_than_any_is_no_address() -> None:
+    with pytest.raises(ServerError, match="not an address"):
+        engines.fetch("http://" + "a" * 5000)

@@ -19,6 +19,7 @@ from tracker.domain.redaction_names import is_secret_flag
 from tracker.domain.redaction_names import is_secret_name as is_secret_name
 
 REDACTED = "[redacted]"
+MAX_LEVELS = 100
 
 _WORD_PARTS = (
     r"key|token|pass|pwd|secret|cred|auth|bearer|cookie|webhook|connection_string|dsn|shared_?access_?signature"
@@ -140,29 +141,34 @@ def redact_argv(argv: Sequence[str]) -> tuple[str, ...]:
     return tuple(cleaned)
 
 
-def redact_mapping(mapping: Mapping[str, Any]) -> dict[str, Any]:
+def redact_mapping(mapping: Mapping[str, Any], *, levels: int = MAX_LEVELS) -> dict[str, Any]:
     """Return a deep copy with the values of secret keys replaced and every text in it redacted."""
     named = mapping.get("name")
     holds_pair = isinstance(named, str) and is_secret_name(named)  # [{"name": "HF_TOKEN", "value": "..."}]
     return {
         key: _secret_value(str(key), value)
         if is_secret_name(str(key)) or (holds_pair and key == "value")
-        else redact_value(value)
+        else redact_value(value, levels=levels - 1)
         for key, value in mapping.items()
     }
 
 
-def redact_value(value: Any) -> Any:
-    """Return a value of any JSON kind with the secrets in it replaced; lists of words are read as a command line."""
+def redact_value(value: Any, *, levels: int = MAX_LEVELS) -> Any:
+    """Return a value of any JSON kind with the secrets in it replaced; lists of words are read as a command line.
+
+    What is nested deeper than any description is replaced as a whole.
+    """
     if isinstance(value, str):
         return redact_text(value)
     if isinstance(value, Mapping):
-        return redact_mapping(value)
+        return redact_mapping(value, levels=levels) if levels > 0 else REDACTED
     if isinstance(value, (list, tuple)):
         if _NUMBERS.issuperset(map(type, value)):  # results hold millions of these
             return value if isinstance(value, tuple) else list(value)
+        if levels <= 0:
+            return REDACTED
         words = value and all(isinstance(item, str) for item in value)
-        parts = redact_argv(value) if words else [redact_value(item) for item in value]
+        parts = redact_argv(value) if words else [redact_value(item, levels=levels - 1) for item in value]
         return tuple(parts) if isinstance(value, tuple) else list(parts)
     return value
 

@@ -86,7 +86,8 @@ class SGLang:
     def parse_info(self, info: Mapping[str, Any]) -> ServerConfig:
         """Return the resolved arguments; values changed at run time win, `launch_command` becomes argv."""
         cleaned = redact_mapping(info)
-        states = [state for state in cleaned.get("internal_states") or [] if isinstance(state, Mapping)]
+        listed = cleaned.get("internal_states")
+        states = [state for state in listed if isinstance(state, Mapping)] if isinstance(listed, list) else []
         first = states[0] if states else {}
         arguments = {key: value for key, value in cleaned.items() if key not in _NOT_ARGUMENTS}
         arguments |= {key: first[key] for key in (*_RANK_FACTS, *_LIVE_ARGUMENTS) if first.get(key) is not None}
