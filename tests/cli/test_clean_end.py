@@ -88,6 +88,39 @@ def test_what_may_not_be_read_is_named_and_is_no_usage_error(tmp_path: Path, arg
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(("no_color", "coloured"), [("1", False), ("", True)])
+def test_colours_are_left_out_where_no_color_is_set(tmp_path: Path, no_color: str, coloured: bool) -> None:
+    ours, terminal = os.openpty()
+    subprocess.run(
+        [sys.executable, "-c", START, "check", "--server-cmd", "vllm serve x --speculative-config x"],
+        env={**os.environ, "NO_COLOR": no_color, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
+        stderr=terminal,
+        check=False,
+    )
+    os.close(terminal)
+    told = os.read(ours, 65536)
+    os.close(ours)
+
+    assert b"SPEC_CONFIG_NOT_JSON" in told
+    assert (b"\x1b[" in told) is coloured
+
+
+@pytest.mark.slow
+def test_the_web_interface_ends_its_server_when_it_is_terminated(cli: Cli) -> None:
+    cli("log-run", "--metric", "output_throughput_tok_s=90")
+    process = subprocess.Popen(
+        [sys.executable, "-c", START, "ui", "--port", "5986"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(3)
+    process.terminate()
+    # The server holds these pipes too: they end when it has.
+    process.communicate(timeout=30)
+
+    assert process.returncode == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("after_s", [1.0, 3.0, 6.0])
 def test_ctrl_c_ends_the_web_interface_without_a_traceback_of_its_server(cli: Cli, after_s: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -50,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if argv is None else argv)
     try:
         _refuse_empty(given)
-        code = tracker.main(args=given, standalone_mode=False)
+        # no-color.org: set and not empty, whatever its value; click itself does not look.
+        code = tracker.main(args=given, standalone_mode=False, color=False if os.environ.get("NO_COLOR") else None)
     except TrackerError as error:
         _explain(error)
         sys.exit(error.exit_code)

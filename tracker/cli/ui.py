@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tracker.cli import _context, _options
+from tracker.cli import _context, _options, _progress
 
 
 @click.command("ui")
@@ -25,7 +25,8 @@ def command(ctx: click.Context, /, experiment: str | None, port: int, tracking_u
     click.echo(f"store: {session.describe_store()}", err=True)
     if plan.command is not None:
         click.echo("starting; ready in about ten seconds, Ctrl-C ends it", err=True)
-    code = serve_ui(plan, session)
+    with _progress.ends_on_sigterm():
+        code = serve_ui(plan, session)
     if code:
         ctx.exit(1)
 
