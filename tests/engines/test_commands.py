@@ -234,3 +234,25 @@ def test_a_llama_server_with_a_draft_model_is_speculative() -> None:
 def test_a_model_that_brings_its_drafter_along_is_not_called_a_plain_server() -> None:
     assert engines.speculation(engines.parse_command("vllm serve RedHatAI/Llama-3.1-8B-speculator.eagle3")) is None
     assert engines.speculation(engines.parse_command("vllm serve org/plain")) == Speculation(enabled=False)
+
+
+def test_variables_that_double_each_other_are_given_up() -> None:
+    script = "A=$A$A\n" * 3 + "A0=xxxxxxxxxx\n" + "".join(f"A{i + 1}={f'$A{i}' * 10}\n" for i in range(9))
+
+    with pytest.raises(InputError, match="grows beyond"):
+        engines.parse_command(f"{script}python -m sglang.launch_server --model-path $A9")
+
+
+@pytest.mark.parametrize("value", ["9" * 400 + "k", "9" * 5000, "9" * 4000 + ".0G", "1e400k"])
+def test_a_number_of_any_length_stays_what_was_typed(value: str) -> None:
+    config = engines.parse_command(f"vllm serve m --max-model-len {value}")
+
+    assert config.typed["max_model_len"] == value
+
+
+def test_a_set_that_cannot_be_and_thousands_of_unknown_flags_are_no_trouble() -> None:
+    logged = engines.parse_log('server_args=ServerArgs(model_path="x", a={[], []})\n')
+    many = engines.parse_command("python -m sglang.launch_server " + " ".join(f"--steps-num{i} 1" for i in range(2000)))
+
+    assert logged.arguments["a"] == "{[], []}"
+    assert len(many.unknown_flags) == 2000

@@ -548,3 +548,9 @@ def test_the_real_quantization_lists_reach_the_description(tmp_path: Path, write
     )
 
     assert found_.config["quantization_config"] == {"quant_method": "fp8", "modules_to_not_convert": ["lm_head"]}
+
+
+def test_a_version_of_thousands_of_digits_is_not_known() -> None:
+    config = ServerConfig(engine="sglang", version="9" * 5000, sources=("server_info",))
+
+    assert lint.run(Subject(server=config)) is not None

@@ -13,6 +13,8 @@ FlagKind = Literal["str", "int", "float", "bool", "optbool", "ints", "strs", "js
 
 # Two letters wrong in a flag of fifteen; a word more or less is another flag.
 _CLOSE = 0.88
+# Each is compared with hundreds; nobody misspells more.
+_LOOKED_UP = 50
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?")
 _HUMAN_INT = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[kKmMgG])")
 _UNITS = {"k": 1000, "m": 1000**2, "g": 1000**3, "K": 1024, "M": 1024**2, "G": 1024**3}
@@ -96,7 +98,7 @@ class FlagTable:
             index += 0 if equals else len(taken)
             key = flag.field if flag is not None else name.lstrip("-").replace("-", "_")
             values[key] = _read(flag, name, taken)
-        nearest = {name: found for name in unknown if (found := self.nearest(name)) is not None}
+        nearest = {name: found for name in unknown[:_LOOKED_UP] if (found := self.nearest(name)) is not None}
         return ParsedFlags(values=values, unknown=tuple(unknown), positionals=tuple(positionals), suggestions=nearest)
 
     def nearest(self, name: str) -> str | None:
@@ -150,7 +152,7 @@ def _convert(kind: str, text: str) -> Any:
     readers: dict[str, Callable[[str], Any]] = {"int": _read_int, "float": float, "json": json.loads}
     try:
         return readers[kind](text) if kind in readers else text
-    except (ValueError, RecursionError):
+    except (ValueError, OverflowError, RecursionError):
         return text
 
 

@@ -40,7 +40,7 @@ def read_literal(text: str, *, depth: int = 0) -> Any:
     """Return the Python literal or the object's fields that a text spells, else the text itself."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         named = _OBJECT.match(text) if depth < MAX_DEPTH else None
         return (read_fields(text, named.end(), "=", depth=depth + 1) or text) if named else text
 

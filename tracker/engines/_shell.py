@@ -17,6 +17,7 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 _SEPARATORS = ";|&\n"
+MAX_WORD = 1_000_000
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
 _VARIABLE = re.compile(r"\$(?:(?P<plain>[A-Za-z_]\w*)|\{(?P<braced>[A-Za-z_]\w*)(?::?-(?P<default>[^}]*))?\})")
 
@@ -93,6 +94,12 @@ def _expand(word: str, variables: Mapping[str, str]) -> list[str]:
     def value(match: re.Match[str]) -> str:
         return variables.get(match["plain"] or match["braced"], match["default"] or match[0])
 
+    if sum(len(value(match)) for match in _VARIABLE.finditer(word)) > MAX_WORD:
+        raise InputError(
+            f"a word grows beyond {MAX_WORD} characters when its variables are filled in",
+            where="command line",
+            hint="Give the words of the command as a JSON list in a file with --argv FILE.",
+        )
     text = _VARIABLE.sub(value, word)
     if whole is None or text == word:
         return [text]

@@ -115,7 +115,7 @@ def target_name(subject: Subject) -> str | None:
 
 def version(server: ServerConfig | None) -> tuple[int, ...] | None:
     """Return the engine's version as numbers, `0.5.3.post3` as (0, 5, 3); None when not known."""
-    match = re.match(r"v?(\d+(?:\.\d+)*)", server.version or "") if server is not None else None
+    match = re.match(r"v?(\d{1,9}(?:\.\d{1,9})*)", server.version or "") if server is not None else None
     return tuple(int(part) for part in match[1].split(".")) if match else None
 
 
