@@ -66,3 +66,12 @@ def test_hanging_command_is_given_up() -> None:
 def test_empty_command_is_an_error() -> None:
     with pytest.raises(DeliveryError, match="no mail command"):
         sendmail.send(message(), [])
+
+
+def test_what_a_command_says_cannot_steer_a_terminal() -> None:
+    code = "import sys; sys.stdin.read(); print('\\x1b]0;x\\x07full', file=sys.stderr); sys.exit(75)"
+
+    with pytest.raises(DeliveryError, match="full") as caught:
+        sendmail.send(message(), [sys.executable, "-c", code])
+
+    assert str(caught.value).isprintable()

@@ -59,6 +59,12 @@ def recipients_of(message: EmailMessage) -> list[str]:
     return [address for _, address in getaddresses([str(value) for value in missed or message.get_all("To", [])])]
 
 
+def shown(answer: bytes | str) -> str:
+    """Return what a mail server or command said, without signs that steer a terminal."""
+    text = answer.decode(errors="replace") if isinstance(answer, bytes) else answer
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
 def unmarked(message: EmailMessage) -> EmailMessage:
     """Return the message as readers get it, without our own mark."""
     if UNDELIVERED not in message:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from email import policy
 from email.message import EmailMessage
 
-from tracker.delivery.retry import recipients_of, unmarked
+from tracker.delivery.retry import recipients_of, shown, unmarked
 from tracker.errors import DeliveryError
 
 DEFAULT_COMMAND = ("/usr/sbin/sendmail", "-i")
@@ -52,5 +52,6 @@ def send(message: EmailMessage, command: Sequence[str] = DEFAULT_COMMAND, *, tim
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise DeliveryError(
-            f"the mail command ended with code {done.returncode}{f': {said[-1]}' if said else ''}", where=command[0]
+            f"the mail command ended with code {done.returncode}{f': {shown(said[-1])}' if said else ''}",
+            where=command[0],
         )

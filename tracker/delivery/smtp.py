@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from typing import Literal, get_args
 
-from tracker.delivery.retry import PartlyDeliveredError, PassingDeliveryError, recipients_of, unmarked
+from tracker.delivery.retry import PartlyDeliveredError, PassingDeliveryError, recipients_of, shown, unmarked
 from tracker.errors import DeliveryError
 
 Security = Literal["none", "starttls", "tls"]
@@ -189,8 +189,9 @@ def _permanent(error: smtplib.SMTPException, settings: SmtpSettings, where: str)
             hint="check TRACKER_MAIL_FROM; some servers want a log-in first",
         )
     if isinstance(error, smtplib.SMTPResponseException):
-        answer = error.smtp_error.decode(errors="replace") if isinstance(error.smtp_error, bytes) else error.smtp_error
-        return DeliveryError(f"the mail server refuses the message: {error.smtp_code} {answer}", where=where)
+        return DeliveryError(
+            f"the mail server refuses the message: {error.smtp_code} {shown(error.smtp_error)}", where=where
+        )
     return DeliveryError(
         f"the mail server did not answer in time or broke off ({error})",
         where=where,
@@ -199,10 +200,8 @@ def _permanent(error: smtplib.SMTPException, settings: SmtpSettings, where: str)
 
 
 def _recipients_refused(refused: Mapping[str, tuple[int, bytes]], where: str) -> DeliveryError:
-    shown = "; ".join(
-        f"{address} ({code} {answer.decode(errors='replace')})" for address, (code, answer) in sorted(refused.items())
-    )
-    return DeliveryError(f"the mail server refuses these recipients: {shown}", where=where, hint="check the addresses")
+    listed = "; ".join(f"{address} ({code} {shown(answer)})" for address, (code, answer) in sorted(refused.items()))
+    return DeliveryError(f"the mail server refuses these recipients: {listed}", where=where, hint="check the addresses")
 
 
 def _reason(error: OSError) -> str:
