@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tracker.cli._terminal import printable
+
 if TYPE_CHECKING:
     from tracker.store.copying import CopyOutcome
 
@@ -26,7 +28,7 @@ def tell(ctx: click.Context, outcomes: Iterable[CopyOutcome], *, nothing: str, n
         counts[outcome.status] += 1
         error = "" if outcome.error is None else f": {outcome.error}"
         if error or outcome.status in named:
-            click.echo(f"{outcome.status}: {outcome.experiment} / {outcome.name}{error}", err=True)
+            click.echo(printable(f"{outcome.status}: {outcome.experiment} / {outcome.name}{error}"), err=True)
         if outcome.run_id is not None:
             click.echo(outcome.run_id)
     click.echo(", ".join(f"{count} {status}" for status, count in counts.items()) or nothing, err=True)

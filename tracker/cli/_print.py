@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tracker.cli._terminal import printable
+
 if TYPE_CHECKING:
     from tracker.domain.finding import Finding
     from tracker.workflows.adopt_connect import Connection
@@ -36,25 +38,26 @@ def findings(found: Iterable[Finding], *, indent: str = "  ") -> None:
     """Print findings to stderr, each with its fix."""
     for finding in found:
         label = click.style(finding.severity, fg=_COLOURS[finding.severity], bold=True)
-        click.echo(f"{indent}{label} {finding.code}: {finding.message}", err=True)
+        click.echo(f"{indent}{label} {finding.code}: {printable(finding.message)}", err=True)
         if finding.fix:
-            click.echo(f"{indent}  fix: {finding.fix}", err=True)
+            click.echo(f"{indent}  fix: {printable(finding.fix)}", err=True)
 
 
 def logged(result: LogResult, *, as_json: bool, store: str | None) -> None:
     """Print run ids to stdout, one a line, and the rest to stderr."""
     for path, form in result.detected:
-        click.echo(f"read {path} as {form}", err=True)
+        click.echo(printable(f"read {path} as {form}"), err=True)
     for outcome in result.outcomes:
         record = outcome.record
-        click.echo(f"{record.experiment} / {record.name}{_state(record.validity, record.validity_reason)}", err=True)
+        state = _state(record.validity, record.validity_reason)
+        click.echo(printable(f"{record.experiment} / {record.name}{state}"), err=True)
         findings(record.findings)
         if outcome.spooled is not None:
-            click.echo(f"  not in the store yet; kept at {outcome.spooled}", err=True)
+            click.echo(printable(f"  not in the store yet; kept at {outcome.spooled}"), err=True)
     if result.renamed_to is not None:
         click.echo(f"nothing is new: these runs are in the campaign {result.renamed_to}, renamed since", err=True)
     for connection in result.connections:
-        click.echo(connected(connection), err=True)
+        click.echo(printable(connected(connection)), err=True)
     if store is not None and result.store_error is None:
         click.echo(f"store: {store}", err=True)
     if as_json:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from tracker.cli._terminal import printable
+
 
 def number(value: float | None, digits: int) -> str:
     """Return a number with fixed digits, or a dash when it was not measured."""
@@ -12,7 +14,7 @@ def number(value: float | None, digits: int) -> str:
 
 def render(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> str:
     """Return rows under heads in columns; columns in `right` are right-aligned. Control characters are shown."""
-    shown = [[_printable(cell) for cell in row] for row in rows]
+    shown = [[printable(cell, kept=frozenset()) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(heads, *shown, strict=True)]
 
     def line(cells: Sequence[str]) -> str:
@@ -23,8 +25,3 @@ def render(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collec
         return "  ".join(padded).rstrip()
 
     return "\n".join([line(heads), line(["-" * width for width in widths]), *(line(row) for row in shown)])
-
-
-def _printable(text: str) -> str:
-    """Return text that cannot steer a terminal."""
-    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)

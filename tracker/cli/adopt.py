@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracker.cli import _context, _options, _print
+from tracker.cli._terminal import printable
 
 if TYPE_CHECKING:
     from tracker.workflows.adopt import AdoptOutcome
@@ -83,12 +84,14 @@ def _forget(run: str | None, options: dict[str, Any], session: Session) -> None:
     done = forget_run(run, session, dry_run=options["dry_run"])
     would = "would be " if options["dry_run"] else ""
     if done.is_training:
-        click.echo(f"{would}forgotten: {done.name}; what its trainer wrote stays", err=True)
+        click.echo(printable(f"{would}forgotten: {done.name}; what its trainer wrote stays"), err=True)
     for benchmark in done.disconnected:
-        click.echo(f"  {would}disconnected: {benchmark.record.experiment} / {benchmark.record.name}", err=True)
+        click.echo(
+            printable(f"  {would}disconnected: {benchmark.record.experiment} / {benchmark.record.name}"), err=True
+        )
     for benchmark in done.named_by_hand:
         name = f"{benchmark.record.experiment} / {benchmark.record.name}"
-        click.echo(f"  left: {name} was logged with --training and this run, and still says so", err=True)
+        click.echo(printable(f"  left: {name} was logged with --training and this run, and still says so"), err=True)
     if done.left_behind is not None:
         click.echo(f"  the store deletes no artifacts: {done.left_behind} stays; delete it by hand", err=True)
     click.echo(done.run_id)
@@ -96,11 +99,11 @@ def _forget(run: str | None, options: dict[str, Any], session: Session) -> None:
 
 def _tell(outcome: AdoptOutcome) -> None:
     told = outcome.reason or f"{outcome.trainer}, {_size(outcome)}"
-    click.echo(f"{outcome.status}: {outcome.run.experiment} / {outcome.run.name}: {told}", err=True)
+    click.echo(printable(f"{outcome.status}: {outcome.run.experiment} / {outcome.run.name}: {told}"), err=True)
     if outcome.record is not None:
         _print.findings(outcome.record.findings)
     for connection in outcome.connections:
-        click.echo(f"  {_print.connected(connection)}", err=True)
+        click.echo(printable(f"  {_print.connected(connection)}"), err=True)
 
 
 def _size(outcome: AdoptOutcome) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracker.cli import _context, _options, _table
+from tracker.cli._terminal import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +35,7 @@ def command(first: str, second: str, experiment: str | None, as_json: bool, trac
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(duel) for duel in result.duels], indent=2, ensure_ascii=False))
         return
-    click.echo(f"A  {first}\nB  {second}")
+    click.echo(printable(f"A  {first}\nB  {second}"))
     heads = (
         "streams",
         "A run",
@@ -51,7 +52,7 @@ def command(first: str, second: str, experiment: str | None, as_json: bool, trac
     rows = [_cells(duel, result.names) for duel in result.duels]
     click.echo(_table.render(heads, rows, right={0, 3, 4, 5, 6, 7, 8, 9}))
     for caveat in dict.fromkeys(duel.caveat for duel in result.duels if duel.caveat):
-        click.echo(f"note: {caveat}", err=True)
+        click.echo(printable(f"note: {caveat}"), err=True)
 
 
 def _cells(duel: Duel, names: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import json
 import click
 
 from tracker.cli import _context, _options
+from tracker.cli._terminal import printable
 
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
@@ -39,9 +40,9 @@ def command(ctx: click.Context, /, migrate: bool, tracking_uri: str | None, as_j
         found.append(check)
         if not as_json:
             state = click.style(f"{check.state:<7}", fg=_COLOURS[check.state], bold=check.state != "ok")
-            click.echo(f"{state}  {check.topic:<9}  {check.message}")
+            click.echo(f"{state}  {check.topic:<9}  {printable(check.message)}")
             if check.fix:
-                click.echo(f"{'':<20}fix: {check.fix}")
+                click.echo(printable(f"{'':<20}fix: {check.fix}"))
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(check) for check in found], indent=2, ensure_ascii=False))
     if any(check.state == "problem" for check in found):

@@ -11,6 +11,7 @@ from importlib import metadata
 import click
 
 from tracker.cli._group import Group
+from tracker.cli._terminal import printable
 from tracker.errors import InputError, TrackerError, UsageError
 from tracker.plugins import discover
 
@@ -101,8 +102,8 @@ def _of_the_machine(error: OSError) -> TrackerError | None:
 
 
 def _explain(error: TrackerError) -> None:
-    click.echo(f"Error: {error.message}", err=True)
+    click.echo(printable(f"Error: {error.message}"), err=True)
     if error.where:
-        click.echo(f"  where: {error.where}", err=True)
+        click.echo(printable(f"  where: {error.where}"), err=True)
     if error.hint:
-        click.echo(f"  next:  {error.hint}", err=True)
+        click.echo(printable(f"  next:  {error.hint}"), err=True)

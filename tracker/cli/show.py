@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tracker.cli import _context, _options, _print, _table
+from tracker.cli._terminal import printable
 
 if TYPE_CHECKING:
     from tracker.domain.record import StoredRun
@@ -41,7 +42,7 @@ def _moment(moment: datetime | None) -> str:
 
 def _head(stored: StoredRun) -> None:
     record = stored.record
-    click.echo(f"{record.name}  ({record.role or record.kind}, {record.validity})")
+    click.echo(printable(f"{record.name}  ({record.role or record.kind}, {record.validity})"))
     rows: list[tuple[str, object]] = [
         ("run", stored.run_id),
         ("link", stored.url),
@@ -59,10 +60,10 @@ def _head(stored: StoredRun) -> None:
     ]
     for name, value in rows:
         if value is not None:
-            click.echo(f"  {name:<9} {value}")
+            click.echo(printable(f"  {name:<9} {value}"))
     for change in record.amendments:
         fields = ", ".join(f"{key} = {value}" for key, value in change.changes.items())
-        click.echo(f"  amended   {change.at:%Y-%m-%d %H:%M} UTC by {change.by or 'unknown'}: {fields}")
+        click.echo(printable(f"  amended   {change.at:%Y-%m-%d %H:%M} UTC by {change.by or 'unknown'}: {fields}"))
 
 
 def _hardware(stored: StoredRun) -> str | None:
