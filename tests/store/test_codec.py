@@ -118,6 +118,7 @@ def changed(**changes: Any) -> bytes:
         (b"", "not readable as JSON"),
         (b"[1]", "not a JSON object"),
         (b"\xff\xfe", "not readable as JSON"),
+        (b"[" * 100_000, "not readable as JSON"),
         (codec.encode_record(samples.record())[:-20], "not readable as JSON"),
         (b"{}", "no schema_version"),
         (changed(schema_version=True), "no schema_version"),

@@ -223,7 +223,7 @@ def _restored(value: Any) -> Any:
 def _document(content: bytes, where: str) -> dict[str, Any]:
     try:
         document = _restored(msgspec.json.decode(content))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"not readable as JSON: {error}", where=where, hint="The file is damaged") from error
     if not isinstance(document, dict):
         raise StoreError("not a JSON object", where=where, hint="The file is damaged")

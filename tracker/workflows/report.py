@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from email.message import EmailMessage
 from importlib import metadata
@@ -70,7 +70,7 @@ class Memo:
     """Campaign."""
     path: Path
     """memo.html."""
-    content: Mapping[str, Any]
+    content: Mapping[str, Any] = field(repr=False)
     """memo.json."""
     mailed_to: tuple[str, ...] = ()
     """Recipients the mail went to."""
@@ -78,7 +78,7 @@ class Memo:
     """Why it was not mailed; it waits in the outbox."""
     explained: Path | None = None
     """explain.txt, where it was asked for."""
-    kept: StoredReport | None = None
+    kept: StoredReport | None = field(default=None, repr=False)
     """The memo as the store keeps it."""
     keep_error: StoreError | None = None
     """Why the store does not keep it; the files are written all the same."""
