@@ -13,11 +13,11 @@ from tracker.report.figures import (
     GapData,
     LoadData,
     OptionsData,
-    ScalingData,
     StepTimeData,
     ThroughputData,
 )
 from tracker.report.figures_history import HistoryData
+from tracker.report.figures_scaling import ScalingData
 from tracker.report.figures_spread import SpreadData
 from tracker.report.naming import short_words
 

@@ -7,7 +7,7 @@ import math
 from tracker.analysis.results import ForecastPoint, ScalingFit, ScalingPoint
 from tracker.report import format as fmt
 from tracker.report import numbers as num
-from tracker.report.figures import FanPoint, OtherPoint, SamplesRange, ScalingData, SizePoint
+from tracker.report.figures_scaling import FanPoint, OtherPoint, SamplesRange, ScalingData, SizePoint
 from tracker.report.naming import configuration_words
 from tracker.report.reading import Reading, bar_words
 from tracker.report.spans import Part, Rich, Span, capital, known, number, quote, rich, sentence

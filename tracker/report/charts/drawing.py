@@ -19,13 +19,13 @@ from tracker.report.figures import (
     GapData,
     LoadData,
     OptionsData,
-    ScalingData,
     ShareData,
     StepTimeData,
     StripData,
     ThroughputData,
 )
 from tracker.report.figures_history import HistoryData
+from tracker.report.figures_scaling import ScalingData
 from tracker.report.figures_spread import SpreadData
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from tracker.report import format as fmt
 from tracker.report.charts.marks import Drawing, Fan, Glyph, Line, Mark, Text, dot
 from tracker.report.charts.scale import Scale, beside
-from tracker.report.figures import FanPoint, ScalingData
+from tracker.report.figures_scaling import FanPoint, ScalingData
 from tracker.report.spans import known
 
 _TOP, _BOTTOM = 22.0, 276.0
