@@ -101,6 +101,17 @@ def test_a_refused_server_is_recorded_and_the_command_exits_with_three(cli: Cli,
     assert "ALGO_MISMATCH_EAGLE_FOR_EAGLE3" in told["runs"][0]["reason"]
 
 
+def test_the_plan_counts_what_an_earlier_call_left(cli: Cli, campaign: Path) -> None:
+    folders = ["--out", campaign / "out", "--spool", campaign / "spool"]
+    cli("sweep", campaign, *folders)  # refuses the only server, which is done with that
+    arguments = ["sweep", campaign, "--plan", "--allow", "ALGO_MISMATCH_EAGLE_FOR_EAGLE3", *folders]
+
+    again = [json.loads(cli(*arguments, "--json", *more).out)["expected"] for more in ([], ["--retry-failed"])]
+
+    assert [(item["batches"], item["done_before"]) for item in again] == [(0, 1), (1, 0)]
+    assert "; 1 done by an earlier call" in cli(*arguments).out
+
+
 def _sweep_of_failures(folder: Path, *, baseline: str) -> None:
     """Write a sweep whose candidate does not come up."""
     file = folder / "campaign.toml"

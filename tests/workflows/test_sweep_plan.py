@@ -269,6 +269,10 @@ def test_the_expected_time_is_what_the_plan_adds_up_to(tmp_path: Path) -> None:
     assert expected.measure_s == pytest.approx(160)
     assert expected.gpu_hours == pytest.approx(4 * 360 / 3600)
 
+    done = {item.arm.digest(plan.bench) for item in check_all(plan) if item.arm.name in ("a", "b")}
+    rest = estimate(plan, check_all(plan), done=done)
+    assert (rest.servers, rest.done_before, rest.batches, rest.baseline_measurements) == (1, 2, 1, 2)
+
 
 def test_a_batch_of_chosen_servers_holds_different_configurations_first(tmp_path: Path) -> None:
     plan = _read(

@@ -76,6 +76,7 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
     from tracker.workflows.sweep_check import check_all
     from tracker.workflows.sweep_estimate import estimate
     from tracker.workflows.sweep_plan import read_sweep
+    from tracker.workflows.sweep_state import load_state
 
     plan = read_sweep(campaign, models=options["models"])
     _refuse_unknown(options["only"], plan)
@@ -86,7 +87,8 @@ def command(ctx: click.Context, /, campaign: Path, plan_only: bool, **options: A
         found = check_all(plan, allow=options["allow"])
         checks = tuple(item for item in found if not only or item.arm.is_baseline or item.arm.name in only)
         ranking = _ranking(plan, checks, options) if options["adaptive"] else None
-        _print_plan(plan, checks, estimate(plan, checks), ranking, as_json=options["as_json"])
+        done = load_state(_out(plan, options), retry_failed=options["retry_failed"]).done
+        _print_plan(plan, checks, estimate(plan, checks, done=done), ranking, as_json=options["as_json"])
         ctx.exit(LINT_EXIT if any(item.refused_by for item in checks) else 0)
     result = _run(plan, options)
     if result.interrupted:
@@ -207,6 +209,7 @@ def _print_plan(
         f"expected: {expected.servers} servers in {expected.batches} batches, "
         f"{expected.baseline_measurements} baseline measurements, about {expected.total_s / 60:.0f} minutes"
         + (f", {hours:.2f} GPU-hours" if hours is not None else "")
+        + (f"; {expected.done_before} done by an earlier call" if expected.done_before else "")
     )
     if ranking is not None:
         click.echo("in this order, chosen anew after each server:")
@@ -261,6 +264,7 @@ def _plan_as_json(
             for item in checks
         ],
         "expected": {
+            "done_before": expected.done_before,
             "batches": expected.batches,
             "baseline_measurements": expected.baseline_measurements,
             "total_s": expected.total_s,

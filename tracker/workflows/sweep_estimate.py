@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from tracker.workflows.sweep_check import Checked
@@ -16,6 +17,8 @@ class Estimate:
 
     servers: int
     """Candidates that would be measured."""
+    done_before: int
+    """Candidates that an earlier call has finished."""
     batches: int
     """Groups that start together."""
     baseline_measurements: int
@@ -40,16 +43,24 @@ class Estimate:
         return None if self.gpus is None else self.gpus * self.total_s / 3600
 
 
-def estimate(plan: SweepPlan, checks: tuple[Checked, ...]) -> Estimate:
-    """Return the expected time for the servers that the checks let through."""
+def estimate(plan: SweepPlan, checks: tuple[Checked, ...], *, done: Collection[str] = ()) -> Estimate:
+    """Return the expected time for the servers that the checks let through.
+
+    Args:
+        plan: The sweep.
+        checks: Its servers.
+        done: Digests of the servers that an earlier call has finished.
+    """
     table = plan.table
-    arms = [item.arm for item in checks if not item.refused_by and not item.arm.is_baseline]
+    all_arms = [item.arm for item in checks if not item.refused_by and not item.arm.is_baseline]
+    arms = [arm for arm in all_arms if arm.digest(plan.bench) not in done]
     batches = tuple(schedule(plan, arms))
     resident = sum(len(batch.items) + 1 for batch in batches if batch.resident is not None)
     interleaved = sum(item.arm.is_baseline for batch in batches for item in batch.items)
     measurements = len(arms) + resident + interleaved
     return Estimate(
         servers=len(arms),
+        done_before=len(all_arms) - len(arms),
         batches=len(batches),
         baseline_measurements=resident + interleaved,
         start_s=len(batches) * table.start_estimate_s,
