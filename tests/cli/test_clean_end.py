@@ -106,7 +106,8 @@ def test_colours_are_left_out_where_no_color_is_set(tmp_path: Path, no_color: st
 
 
 @pytest.mark.slow
-def test_the_web_interface_ends_its_server_when_it_is_terminated(cli: Cli) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_web_interface_ends_its_server_when_it_is_told_to_end(cli: Cli, number: signal.Signals) -> None:
     cli("log-run", "--metric", "output_throughput_tok_s=90")
     process = subprocess.Popen(
         [sys.executable, "-c", START, "ui", "--port", "5986"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -114,7 +115,7 @@ def test_the_web_interface_ends_its_server_when_it_is_terminated(cli: Cli) -> No
     assert process.stdout is not None
     process.stdout.readline()
     time.sleep(3)
-    process.terminate()
+    process.send_signal(number)
     # The server holds these pipes too: they end when it has.
     process.communicate(timeout=30)
 

@@ -69,13 +69,17 @@ class Line:
 
 
 @contextlib.contextmanager
-def ends_on_sigterm() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C while the body runs, so that a scheduler's kill ends servers and keeps results."""
+def ends_when_told() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP like Ctrl-C in the body: a scheduler's kill or a closed terminal ends servers too.
+
+    Under nohup SIGHUP is ignored, and stays so.
+    """
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    before = signal.signal(signal.SIGTERM, pass_on)
+    told = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, pass_on) for number in told}
     # Started in the background of a shell, a process ignores SIGINT; it must hear SIGTERM all the same.
     before_int = signal.getsignal(signal.SIGINT)
     if before_int is signal.SIG_IGN:
@@ -83,5 +87,6 @@ def ends_on_sigterm() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         signal.signal(signal.SIGINT, before_int)

@@ -118,7 +118,7 @@ def command(ctx: click.Context, /, url: str, tracking_uri: str | None, **options
 
     request = _request(url, options)
     session = _context.session(tracking_uri)
-    with _progress.Line() as line, _progress.ends_on_sigterm():
+    with _progress.Line() as line, _progress.ends_when_told():
         outcomes = run_bench(request, session, on_progress=line.bench)
     _bench.tell(outcomes, as_json=options["as_json"])
     if any(item.interrupted for item in outcomes):

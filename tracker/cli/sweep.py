@@ -115,7 +115,7 @@ def _run(plan: SweepPlan, options: dict[str, Any]) -> SweepResult:
         retry_failed=options["retry_failed"],
     )
     with _says_what_waits(chosen.spool):
-        with _progress.Line() as line, _progress.ends_on_sigterm():
+        with _progress.Line() as line, _progress.ends_when_told():
             result = run_sweep(plan, chosen, session, tell=line.tell, on_progress=line.bench)
         ids = [] if spool is not None else log_results(plan, result, session, tell=line.tell)
     _tell(result, ids, spool, as_json=options["as_json"])

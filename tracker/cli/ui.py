@@ -25,7 +25,7 @@ def command(ctx: click.Context, /, experiment: str | None, port: int, tracking_u
     click.echo(f"store: {session.describe_store()}", err=True)
     if plan.command is not None:
         click.echo("starting; ready in about ten seconds, Ctrl-C ends it", err=True)
-    with _progress.ends_on_sigterm():
+    with _progress.ends_when_told():
         code = serve_ui(plan, session)
     if code:
         ctx.exit(1)

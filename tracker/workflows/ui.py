@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import socket
 import subprocess
 import sys
@@ -54,12 +53,8 @@ def serve_ui(plan: UiPlan, session: Session) -> int:
     """Run the server until it is stopped and return its exit code; 0 when there is none to run."""
     if plan.command is None:
         return 0
-    # Ctrl-C goes to the server too, which would show a traceback while it still loads; it is ended from here.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        process = subprocess.Popen(plan.command, env={**session.environ, **_LEAN})
-    finally:
-        signal.signal(signal.SIGINT, before)
+    # A terminal's Ctrl-C goes to a whole group. Told to end twice, the server shows a traceback; it is told from here.
+    process = subprocess.Popen(plan.command, env={**session.environ, **_LEAN}, process_group=0)
     try:
         return process.wait()
     except KeyboardInterrupt:
