@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from tests.report.as_read import payload
 from tests.report.detailed import memo_detailed, memo_level, memo_simulated, memo_targets
 from tests.report.founding import BASE, BASELINE, CONTENDERS, G5, SCOPE, context, founding
 from tests.report.founding_options import founding_decision
@@ -22,7 +23,6 @@ from tracker.analysis.results import (
 )
 from tracker.domain.estimate import Estimate
 from tracker.report import EarlierMemo, MemoContext, MemoView, build
-from tracker.report.memo_json import payload
 
 NO_OPTIONS = DecisionSet(options=(), next_experiment=None)
 NO_FIT = {

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.report.as_read import payload
 from tests.report.detailed import detailed_analysis, memo_level, memo_targets
 from tests.report.examples import MEMOS
 from tests.report.founding import context
@@ -18,7 +19,6 @@ from tracker.report import MemoView, build, compose, render_html, render_text
 from tracker.report import format as fmt
 from tracker.report._alike_notes import joined
 from tracker.report._fig_spread import spread_group
-from tracker.report.memo_json import payload
 from tracker.report.naming import name_runs, option_letters, rows_of
 from tracker.report.view_parts import FigureView, Folded, TableView
 from tracker.report.walk import blocks_of

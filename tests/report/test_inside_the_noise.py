@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tests.report.as_read import payload
 from tests.report.examples import MEMOS
 from tests.report.founding import context, founding
 from tests.report.founding_options import founding_decision
@@ -14,7 +15,6 @@ from tests.report.h200 import h200, h200_decision
 from tracker.analysis.results import CampaignAnalysis, Note
 from tracker.domain.estimate import Estimate
 from tracker.report import MemoView, build, render_explore, render_html, render_text
-from tracker.report.memo_json import payload
 from tracker.report.naming import MAX_RUNS, short_words
 
 

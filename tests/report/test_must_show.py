@@ -10,6 +10,7 @@ import pytest
 
 from tests.analysis.builders import BASE, chain, drafter, run
 from tests.analysis.campaigns import FOUNDING, WINDOW, founding_runs, printed
+from tests.report.as_read import payload
 from tests.report.founding import context
 from tracker import options
 from tracker.analysis.campaign import analyse
@@ -19,7 +20,6 @@ from tracker.domain.measurement import Measurement
 from tracker.domain.record import StoredRun
 from tracker.domain.server import Speculation
 from tracker.report import MemoView, build, render_text
-from tracker.report.memo_json import payload
 from tracker.report.view_parts import TableView
 from tracker.report.walk import blocks_of
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.report.as_read import payload
 from tests.report.examples import MEMOS
 from tests.report.founding import context, founding
 from tests.report.founding_options import founding_decision
@@ -17,7 +18,6 @@ from tracker.report import EarlierMemo, MemoView, build, render_html, render_tex
 from tracker.report.charts import draw
 from tracker.report.charts.marks import Line
 from tracker.report.figures import OptionRow, OptionsData
-from tracker.report.memo_json import payload
 from tracker.report.past import Calibration, Expectation, Outcome, calibration, fair_range
 from tracker.report.spans import Span
 from tracker.report.view_parts import FigureView, TableView

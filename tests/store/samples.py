@@ -148,6 +148,15 @@ def run(name: str = "EAGLE3 3-1-4, 100K samples", *, request_count: int = 20, **
     )
 
 
+def small(experiment: str, number: int) -> LoggedRun:
+    """A run with one measurement and no files but its own, measured at a minute of its own."""
+    return run(
+        f"run {number}", experiment=experiment, record_id=sha(f"{experiment} {number}"), request_count=0,
+        measurements=(cell(1),), server=None, drafter=None, training=None,
+        provenance=provenance(measured_at=LOGGED_AT + timedelta(minutes=number)),
+    )  # fmt: skip
+
+
 def training_run(name: str = "train d100000", **changes: Any) -> LoggedRun:
     training = Training(
         samples=100_000,

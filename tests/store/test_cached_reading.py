@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.store import samples
 from tests.store.conftest import MakeRun
-from tracker.domain.record import Amendment, LoggedRun, StoredRun
+from tracker.domain.record import Amendment, StoredRun
 from tracker.store import cache_files, campaign_cache, mlflow_fresh, mlflow_read
 from tracker.store.base import Query
 from tracker.store.codec import decode_record
@@ -79,14 +79,6 @@ def by_search(store: MlflowStore, experiment: str) -> tuple[StoredRun, ...]:
     )
 
 
-def small(experiment: str, number: int) -> LoggedRun:
-    return samples.run(
-        f"run {number}", experiment=experiment, record_id=samples.sha(f"{experiment} {number}"), request_count=0,
-        measurements=(samples.cell(1),), server=None, drafter=None, training=None,
-        provenance=samples.provenance(measured_at=samples.LOGGED_AT + timedelta(minutes=number)),
-    )  # fmt: skip
-
-
 class Interleaving(RuleBasedStateMachine):
     """Writers, people in MLflow's pages, and two machines that read with a cache each."""
 
@@ -110,7 +102,7 @@ class Interleaving(RuleBasedStateMachine):
     @rule()
     def log(self) -> None:
         self.number += 1
-        self.active.append(self.store.save(small(self.experiment, self.number)))
+        self.active.append(self.store.save(samples.small(self.experiment, self.number)))
 
     @rule(hours=st.sampled_from([1, 10_000]))
     def log_by_a_clock_that_runs_behind(self, hours: int) -> None:
@@ -246,7 +238,7 @@ def test_whatever_happens_to_its_files_the_answer_is_the_same(
     mlflow_store: MlflowStore, experiment: str, tmp_path: Path
 ) -> None:
     for number in range(6):
-        mlflow_store.save(small(experiment, number))
+        mlflow_store.save(samples.small(experiment, number))
     query = Query(experiment=experiment)
     expected = mlflow_store.query(query)
     files = [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
@@ -279,11 +271,11 @@ def test_the_cache_of_another_store_at_the_same_address_is_not_believed(
         return MlflowStore(f"sqlite:///{sqlite_folder}/mlflow.db", cache_dir=tmp_path / "cache")
 
     for number in range(3):
-        store().save(small(experiment, number))
+        store().save(samples.small(experiment, number))
     store().query(Query(experiment=experiment))
     shutil.copy(empty_database, sqlite_folder / "mlflow.db")
     for number in range(10, 13):
-        store().save(small(experiment, number))
+        store().save(samples.small(experiment, number))
 
     assert [run.record.name for run in store().query(Query(experiment=experiment))] == ["run 10", "run 11", "run 12"]
 
@@ -295,7 +287,7 @@ def test_a_database_put_back_to_an_earlier_state_is_read_as_it_is(
     def store() -> MlflowStore:
         return MlflowStore(f"sqlite:///{sqlite_folder}/mlflow.db", cache_dir=tmp_path / "cache")
 
-    ids = [store().save(small(experiment, number)) for number in range(5)]
+    ids = [store().save(samples.small(experiment, number)) for number in range(5)]
     shutil.copy(sqlite_folder / "mlflow.db", tmp_path / "backup.db")
     store().amend(ids[1], Amendment(at=samples.LOGGED_AT, by="x***", changes={"validity": "invalid"}, reason="r"))
     store().query(Query(experiment=experiment))
@@ -309,12 +301,12 @@ def test_a_database_put_back_to_an_earlier_state_is_read_as_it_is(
 def test_a_run_of_a_late_clock_is_found_though_another_one_went_for_good(
     sqlite_store: MlflowStore, experiment: str
 ) -> None:
-    ids = [sqlite_store.save(small(experiment, number)) for number in range(1, 8)]
+    ids = [sqlite_store.save(samples.small(experiment, number)) for number in range(1, 8)]
     sqlite_store.query(Query(experiment=experiment))
     client = sqlite_store._client
     client.delete_run(ids[2])
     client._tracking_client.store._hard_delete_run(ids[2])
-    late = sqlite_store.save(small(experiment, 0))  # measured first, so that no page of latest runs shows it
+    late = sqlite_store.save(samples.small(experiment, 0))  # measured first, so that no page of latest runs shows it
     client.set_tag(late, CHANGED_AT, "2026-11-01T00:00:00.000000Z")
 
     assert sqlite_store.query(Query(experiment=experiment)) == by_search(sqlite_store, experiment)
@@ -324,7 +316,7 @@ def test_a_run_of_a_late_clock_is_found_though_another_one_went_for_good(
 def test_known_runs_are_not_asked_for_again(
     mlflow_store: MlflowStore, experiment: str, asked: list[tuple[int, int]]
 ) -> None:
-    ids = [mlflow_store.save(small(experiment, number)) for number in range(12)]
+    ids = [mlflow_store.save(samples.small(experiment, number)) for number in range(12)]
     for run_id in ids:
         mlflow_store._client.set_tag(run_id, CHANGED_AT, "2026-11-01T00:00:00.000000Z")
     query = Query(experiment=experiment)
@@ -333,7 +325,7 @@ def test_known_runs_are_not_asked_for_again(
     mlflow_store.query(query)
     nothing_new = sum(count for _, count in asked)
     mlflow_store._client.delete_run(ids[3])
-    mlflow_store.save(small(experiment, 12))
+    mlflow_store.save(samples.small(experiment, 12))
     mlflow_store.amend(ids[5], Amendment(at=samples.LOGGED_AT, by="x***", changes={"note": "n"}, reason="r"))
     asked.clear()
     found = mlflow_store.query(query)
@@ -362,12 +354,12 @@ def asked(mlflow_store: MlflowStore, monkeypatch: pytest.MonkeyPatch) -> list[tu
 def test_two_processes_that_use_one_cache_at_once_while_runs_are_written_both_read_right(
     sqlite_store: MlflowStore, experiment: str, tmp_path: Path
 ) -> None:
-    sqlite_store.save(small(experiment, 0))
+    sqlite_store.save(samples.small(experiment, 0))
     readers = [_reader(sqlite_store.uri, tmp_path / "cache", experiment) for _ in range(2)]
     with contextlib.ExitStack() as stack:
         started = [stack.enter_context(reader) for reader in readers]
         for number in range(1, 25):
-            run_id = sqlite_store.save(small(experiment, number))
+            run_id = sqlite_store.save(samples.small(experiment, number))
             if number % 5 == 0:
                 sqlite_store._client.delete_run(run_id)
         (tmp_path / "done").touch()

@@ -35,15 +35,8 @@ def gateway(mlflow_server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gat
 def runs(mlflow_server: str, experiment: str) -> dict[str, LoggedRun]:
     """Runs in the store by run id, as many as make it worth while to ask for them without MLflow."""
     store = open_store(mlflow_server, environ={})
-    made = [small(experiment, number) for number in range(MANY)]
+    made = [samples.small(experiment, number) for number in range(MANY)]
     return dict(zip(store.save_many(made), made, strict=True))
-
-
-def small(experiment: str, number: int) -> LoggedRun:
-    return samples.run(
-        f"run {number}", experiment=experiment, record_id=samples.sha(f"{experiment} {number}"), request_count=0,
-        measurements=(samples.cell(1),), server=None, drafter=None, training=None,
-    )  # fmt: skip
 
 
 def places(client: MlflowClient, experiment: str, run_ids: Any) -> dict[str, str]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tracker.cli import _durations, _print, _table
-from tracker.cli._terminal import printable
 from tracker.errors import UsageError
 
 if TYPE_CHECKING:
@@ -130,8 +129,7 @@ def tell(outcomes: tuple[BenchOutcome, ...], *, as_json: bool) -> None:
 
     for item in outcomes:
         record = item.record
-        state = "" if record.validity == "ok" else f"  [{record.validity}: {record.validity_reason}]"
-        click.echo(printable(f"{record.experiment} / {record.name}{state}"), err=True)
+        _print.run_line(record)
         click.echo(_cells(record), err=True)
         _print.findings(record.findings)
         if item.error is not None:

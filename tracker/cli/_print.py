@@ -14,6 +14,7 @@ from tracker.cli._terminal import printable
 
 if TYPE_CHECKING:
     from tracker.domain.finding import Finding
+    from tracker.domain.record import RunRecord
     from tracker.workflows.adopt_connect import Connection
     from tracker.workflows.check import CheckResult
     from tracker.workflows.log_run import LoggedOutcome, LogResult
@@ -49,8 +50,7 @@ def logged(result: LogResult, *, as_json: bool, store: str | None) -> None:
         click.echo(printable(f"read {path} as {form}"), err=True)
     for outcome in result.outcomes:
         record = outcome.record
-        state = _state(record.validity, record.validity_reason)
-        click.echo(printable(f"{record.experiment} / {record.name}{state}"), err=True)
+        run_line(record)
         findings(record.findings)
         if outcome.spooled is not None:
             click.echo(printable(f"  not in the store yet; kept at {outcome.spooled}"), err=True)
@@ -83,8 +83,10 @@ def connected(connection: Connection) -> str:
     )
 
 
-def _state(validity: str, reason: str | None) -> str:
-    return "" if validity == "ok" else f"  [{validity}: {reason}]"
+def run_line(record: RunRecord) -> None:
+    """Print a run's campaign and name to stderr, with why it may not be used."""
+    state = "" if record.validity == "ok" else f"  [{record.validity}: {record.validity_reason}]"
+    click.echo(printable(f"{record.experiment} / {record.name}{state}"), err=True)
 
 
 def _as_json(outcome: LoggedOutcome) -> dict[str, object]:

@@ -25,12 +25,6 @@ def render_json(view: MemoView) -> str:
     return msgspec.json.format(msgspec.json.encode(_document(view), enc_hook=_number), indent=2).decode() + "\n"
 
 
-def payload(view: MemoView) -> dict[str, Any]:
-    """Return what memo.json says, as it is read: every key always present."""
-    read: dict[str, Any] = msgspec.json.decode(render_json(view))
-    return read
-
-
 def with_report_run(memo_json: str, *, run_id: str, url: str | None) -> str:
     """Return memo.json with the run that keeps the memo in the store, which is known only once it is kept."""
     kept = json.dumps({"run_id": run_id, "url": url}, ensure_ascii=False, indent=2).replace("\n", "\n  ")
